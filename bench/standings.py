@@ -64,20 +64,19 @@ def product(question: RankingTask, factors: SimpleNamespace) -> None:
 
 
 def passes(sizes: tuple[tuple[int, int, int, int], ...]) -> list[str]:
-    lines = ["| users x items, relevant a user | product s | standings | with popularity mass | with top 100 |"]
-    lines += ["| --- | --- | --- | --- | --- |"]
+    lines = ["| users x items, relevant a user | product s | standings | with top 100 |"]
+    lines += ["| --- | --- | --- | --- |"]
     for users, items, relevant, seen in sizes:
         question, factors = made(users, items, relevant, seen)
         found = medians(
             {
                 "product": lambda q=question, f=factors: product(q, f),
-                "plain": lambda q=question, f=factors: compute_standings(q, f, "x", popularity=False),
-                "mass": lambda q=question, f=factors: compute_standings(q, f, "x"),
-                "top": lambda q=question, f=factors: compute_standings(q, f, "x", k=100, popularity=False),
+                "standings": lambda q=question, f=factors: compute_standings(q, f, "x"),
+                "top": lambda q=question, f=factors: compute_standings(q, f, "x", k=100),
             },
             times=5 if users * items < 10**9 else 3,
         )
-        ratios = " | ".join(f"{found[name] / found['product']:.2f} x" for name in ("plain", "mass", "top"))
+        ratios = " | ".join(f"{found[name] / found['product']:.2f} x" for name in ("standings", "top"))
         lines.append(f"| {users:,} x {items:,}, {relevant} | {found['product']:.3f} | {ratios} |")
     return lines
 
@@ -92,7 +91,7 @@ def top_k(users: int, items: int) -> list[str]:
     tensors = torch.from_numpy(u), torch.from_numpy(i)
     found = medians(
         {
-            "recassay, standings too": lambda: compute_standings(question, factors, "x", k=100, popularity=False),
+            "recassay, standings too": lambda: compute_standings(question, factors, "x", k=100),
             "torch mm and topk": lambda: torch.topk(tensors[0] @ tensors[1].T, 100),
             "implicit topk": lambda: topk(i, u, 100, num_threads=available()),
         },

@@ -272,7 +272,7 @@ EXAMPLES: dict[str, str] = {
     "I421": """
         import polars as pl
         counts = ra.read_interactions({"ann": ["x"], "bob": ["y"]}).item_counts
-        ra.Interactions.of_users(pl.DataFrame({"user_id": ["ann"], "item_id": ["z"]}), counts)
+        ra.Interactions.from_frame(pl.DataFrame({"user_id": ["ann"], "item_id": ["z"]}), whole=counts)
         """,
     "I423": """
         import polars as pl

@@ -17,7 +17,7 @@ import yaml
 import recassay as ra
 from recassay.designs import grammar
 from recassay.errors import UsageError
-from recassay.metrics.registry import metrics
+from recassay.metrics.registry import METRICS
 from recassay.naming.grammar import Value, parse_parameters, split
 from recassay.naming.named import PAPERS, Departure
 from recassay.report.listing import NAMED, departures_of
@@ -71,7 +71,7 @@ def departures() -> list[Declared]:
     functions = {f"ra.{name}": getattr(ra, name) for name in ra.__all__}
     functions = {name: one for name, one in functions.items() if callable(one) and not isinstance(one, type)}
     named = {(name, registry.noun): one for registry in registries for name, one in registry.kinds.items()}
-    named |= {(name, "metric"): one for name, one in metrics().items()}
+    named |= {(name, "metric"): one for name, one in METRICS.kinds.items()}
     named |= {(name, "function"): one for name, one in functions.items()}
     declared = {key: departures_of(one) for key, one in named.items()}
     declared |= {(name, "design"): found for name, found in grammar.DEPARTURES.items()}

@@ -9,7 +9,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
-from recassay.checks.base import load
+from recassay.checks.base import CHECKS
 
 INTRODUCTION = """\
 # Findings
@@ -740,7 +740,7 @@ EXAMPLES = {
 
 def pages() -> dict[str, str]:
     """Return the text of the page by its path."""
-    checks = load()
+    checks = CHECKS.kinds
     missing, unknown = sorted(checks.keys() - EXAMPLES.keys()), sorted(EXAMPLES.keys() - checks.keys())
     if missing or unknown:
         raise KeyError(

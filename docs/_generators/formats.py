@@ -131,7 +131,7 @@ def pages() -> dict[str, str]:
             suffixes=" ".join(f"`{suffix}`" for suffix in sorted(TABLE_SUFFIXES)),
             keys=", ".join(f"`{key}`" for key in SHORT_NAMES),
             names="\n".join(names),
-            last=LAST_TIER["items"],
+            last="".join(LAST_TIER["items"]),
         )
     }
 

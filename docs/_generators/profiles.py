@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recassay.profiles import profiles
+from recassay.profiles import PROFILES
 
 INTRODUCTION = """\
 # Profiles
@@ -20,7 +20,7 @@ Profiles are held to recorded answers of the libraries themselves, user by user.
 
 def pages() -> dict[str, str]:
     """Return the text of the page by its path."""
-    found = profiles()
+    found = PROFILES.kinds
     lines = ["| profile | library | version | metrics |", "| --- | --- | --- | --- |"]
     lines += [
         f"| [{name}](#{name}) | {one.title} | {one.version} | {', '.join(one.metrics)} |" for name, one in found.items()

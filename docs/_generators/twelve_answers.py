@@ -6,7 +6,7 @@ from typing import Any
 
 import recassay as ra
 from recassay.naming.grammar import parse
-from recassay.profiles import profiles
+from recassay.profiles import PROFILES
 from recassay.profiles.base import Profile
 
 K = 5
@@ -108,22 +108,23 @@ REPEATED = {"first": "first counts", "last": "last score counts", "keep": "count
 
 def pages() -> dict[str, str]:
     """Return the text of the page by its path."""
-    rows = {name: _answers(profile) for name, profile in profiles().items()}
+    rows = {name: _answers(profile) for name, profile in PROFILES.kinds.items()}
     maps = sorted(row["MAP@5"] for row in rows.values() if row["MAP@5"][0].isdigit())
     parts = [
         INTRODUCTION.format(distinct=len({tuple(row.values()) for row in rows.values()})),
         _table(["user", "relevant", "list, best first"], _input()),
         BETWEEN,
-        _table(["library", *COLUMNS], [[profiles()[name].title, *row.values()] for name, row in rows.items()]),
+        _table(["library", *COLUMNS], [[PROFILES.kinds[name].title, *row.values()] for name, row in rows.items()]),
         AFTER,
-        "\n".join(f"- **{one.title}** {one.version}: {'; '.join(one.differs)}." for one in profiles().values()) + "\n",
+        "\n".join(f"- **{one.title}** {one.version}: {'; '.join(one.differs)}." for one in PROFILES.kinds.values())
+        + "\n",
         CONVENTIONS,
         _table(
-            list(_conventions(profiles()["trec_eval"])),
-            [list(_conventions(one).values()) for one in profiles().values()],
+            list(_conventions(PROFILES.kinds["trec_eval"])),
+            [list(_conventions(one).values()) for one in PROFILES.kinds.values()],
         ),
         EXCLUSIONS,
-        "".join(f"- **{one.title}**, {exclusion}.\n" for one in profiles().values() for exclusion in one.excludes),
+        "".join(f"- **{one.title}**, {exclusion}.\n" for one in PROFILES.kinds.values() for exclusion in one.excludes),
         CLOSING.format(low=maps[0], high=maps[-1]),
     ]
     return {"explanation/twelve-answers.md": "".join(parts)}

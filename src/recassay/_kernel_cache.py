@@ -23,6 +23,7 @@ else:
     import fcntl
 
 _CREATING = threading.RLock()
+announce: Callable[[], object] = object  # called before a kernel is compiled that is not cached
 
 if TYPE_CHECKING:
     from numba import njit as njit  # noqa: PLC0414  # for type checkers it is the one of numba
@@ -104,6 +105,8 @@ def _compile_once(dispatcher: Any) -> None:
             handles.append(os.open(lock, os.O_RDWR | os.O_CREAT, 0o666))
             fcntl.flock(handles[0], fcntl.LOCK_EX)
             kernel = cache._load_overload(signature, context)  # another process may have compiled it meanwhile
+        if kernel is None:
+            announce()
         return kernel
 
     def compile_and_release(signature: Any) -> Any:

@@ -39,7 +39,7 @@ from recassay.errors import InternalError, RecassayError, UsageError
 from recassay.metrics.align import Conventions
 from recassay.metrics.base import Metric
 from recassay.metrics.credit import Credit
-from recassay.metrics.registry import HEADINGS, describe, find, parse_metric
+from recassay.metrics.registry import HEADINGS, METRICS, describe, parse_metric
 from recassay.models.base.capabilities import RecommendsLists, ScoresItems, gives_scores
 from recassay.models.base.model import NO_ITEM
 from recassay.models.factors import PureSVD
@@ -240,7 +240,7 @@ def check_profile(profile: Profile) -> None:
     here = world()
     for metric in profile.metrics:
         with _failing(f"{metric} of {name} cannot be used"):
-            text = metric if find(metric).cutoff == "none" else f"{metric}@3"
+            text = metric if METRICS.find(metric).cutoff == "none" else f"{metric}@3"
             profile.build(parse(text), {})
             score({"system": here.run}, here.relevant, text, train=here.fold.train, interval=None, profile=name)
 

@@ -20,7 +20,7 @@ from same import LIBRARY, SAME
 
 import recassay as ra
 from recassay.naming.grammar import parse
-from recassay.profiles import Profile, find, profiles
+from recassay.profiles import PROFILES, Profile
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "peers"
 CASES = {case["name"]: case for case in cases()}
@@ -29,9 +29,9 @@ SINGLE_PRECISION = {"torchmetrics": 2e-6, "recbole": 2e-6}
 
 
 def test_every_profile_and_every_metric_of_it_is_compared() -> None:
-    assert set(SAME) == set(profiles())
+    assert set(SAME) == set(PROFILES.kinds)
     for name, same in SAME.items():
-        assert {parse(ours.format(k=5)).name for ours in same.values()} == set(find(name).metrics), name
+        assert {parse(ours.format(k=5)).name for ours in same.values()} == set(PROFILES.find(name).metrics), name
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -45,7 +45,7 @@ def test_a_profile_prints_what_the_library_prints(profile: str, case: str) -> No
     tolerance = SINGLE_PRECISION.get(profile, 1e-9)
     circumstances = _circumstances(CASES[case])
     for theirs, ours in same.items():
-        if find(profile).exclusion(parse(ours).name, circumstances) and "error" not in answers[theirs]:
+        if PROFILES.find(profile).exclusion(parse(ours).name, circumstances) and "error" not in answers[theirs]:
             continue
         _compare(answers[theirs], scores, ours, tolerance)
 
@@ -57,18 +57,18 @@ def test_most_of_a_library_is_compared(profile: str) -> None:
         (case, theirs)
         for case in CASES
         for theirs, ours in SAME[profile].items()
-        if not find(profile).exclusion(parse(ours.format(k=5)).name, _circumstances(CASES[case]))
+        if not PROFILES.find(profile).exclusion(parse(ours.format(k=5)).name, _circumstances(CASES[case]))
         and "error" not in _recorded(LIBRARY.get(profile, profile))[case][theirs.format(k=CASES[case]["k"])]
     ]
     assert len(compared) >= 0.7 * len(CASES) * len(SAME[profile])
 
 
-@pytest.mark.parametrize("profile", [name for name, one in profiles().items() if one.excludes])
+@pytest.mark.parametrize("profile", [name for name, one in PROFILES.kinds.items() if one.excludes])
 def test_what_is_excluded_does_differ(profile: str) -> None:
     """An exclusion that no case needs would only hide an error to come."""
-    for exclusion in find(profile).excludes:
+    for exclusion in PROFILES.find(profile).excludes:
         if exclusion.when == "always":
-            assert not set(exclusion.metrics) & set(find(profile).metrics)
+            assert not set(exclusion.metrics) & set(PROFILES.find(profile).metrics)
             continue
         if exclusion.when == "scores of 0 or less":  # no case has them; the test below does
             continue
@@ -166,7 +166,7 @@ def test_a_shift_of_all_scores_changes_torchmetrics_and_not_us() -> None:
             "run": {"u": [list(row) for row in zip("bac", scores, strict=True)]},
         }
 
-    assert (excluded := find("torchmetrics").exclusion("precision", {"scores of 0 or less"}))
+    assert (excluded := PROFILES.find("torchmetrics").exclusion("precision", {"scores of 0 or less"}))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of torch
         peer = pytest.importorskip("peers.torchmetrics", reason="torchmetrics is not installed", exc_type=ImportError)
@@ -179,5 +179,5 @@ def test_a_shift_of_all_scores_changes_torchmetrics_and_not_us() -> None:
 
 def test_a_metric_the_profile_leaves_out_says_why() -> None:
     with pytest.raises(ra.UsageError, match="whole catalogue"):
-        find("cornac").build(parse("map@5"), {})
-    assert isinstance(find("cornac"), Profile)
+        PROFILES.find("cornac").build(parse("map@5"), {})
+    assert isinstance(PROFILES.find("cornac"), Profile)

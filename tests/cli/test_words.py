@@ -6,15 +6,15 @@ import pytest
 
 from recassay import __version__, models, protocols, split
 from recassay import experiments as bias
-from recassay.checks.base import load as checks
+from recassay.checks.base import CHECKS
 from recassay.designs import grammar
 from recassay.errors import explanations
-from recassay.metrics.registry import HEADINGS, metrics, names
-from recassay.profiles import profiles
+from recassay.metrics.registry import HEADINGS, METRICS
+from recassay.profiles import PROFILES
 from recassay.sampled import estimators
 
 LISTS = {
-    "metrics": metrics, "profiles": profiles, "checks": checks,
+    "metrics": lambda: METRICS.kinds, "profiles": lambda: PROFILES.kinds, "checks": lambda: CHECKS.kinds,
     "splits": lambda: split.REGISTRY.built_in, "filters": lambda: split.filters.REGISTRY.built_in,
     "sequences": lambda: split.sequences.REGISTRY.built_in,
     "sequence-models": lambda: models.sequence.REGISTRY.built_in,
@@ -68,17 +68,17 @@ class TestList:
 
 class TestExplain:
     def test_a_metric(self, recassay):
-        of_recassay = [name for name, kind in names().items() if kind.__module__.startswith("recassay.")]
+        of_recassay = [name for name, kind in METRICS.names.items() if kind.__module__.startswith("recassay.")]
         for name in sorted(of_recassay):
             answer = recassay("explain", name)
             assert (answer.code, answer.err) == (0, "")
             for heading in HEADINGS:
                 assert f"\n{heading}\n" in answer.out
-            for parameter in names()[name].defaults():
+            for parameter in METRICS.names[name].defaults():
                 assert parameter in answer.out
 
     def test_anything_else(self, recassay):
-        for name in [*profiles(), *checks(), *explanations(), *NAMED]:
+        for name in [*PROFILES.kinds, *CHECKS.kinds, *explanations(), *NAMED]:
             answer = recassay("explain", name)
             assert (answer.code, answer.err) == (0, "")
             assert name in answer.out

@@ -13,7 +13,7 @@ from recassay import designs
 from recassay.data.synthetic import log as made_up
 from recassay.metrics.registry import parse_metric
 from recassay.naming.named import PAPERS, Departure, departs
-from recassay.report.listing import DEPARTS, NAMED, departures_of, explanation
+from recassay.report.listing import DEPARTS, NAMED, departures_of, explain
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 if str(DOCS) not in sys.path:
@@ -115,7 +115,7 @@ def test_the_literal_form_of_a_departure_parses(one: Declared) -> None:
 
 @pytest.mark.parametrize("one", [one for one in EVERY if one.kind != "function"], ids=lambda one: one.name)
 def test_explain_prints_the_departures_of_a_name(one: Declared) -> None:
-    assert one.departure.sentence in explanation(one.name).sections[DEPARTS]
+    assert one.departure.sentence in explain(one.name).sections[DEPARTS]
 
 
 def test_a_function_declares_departures_by_a_decorator() -> None:

@@ -18,17 +18,16 @@ from recassay.engine.streams.values import StreamMetrics
 from recassay.errors import UsageError
 from recassay.metrics.base import Accuracy, UnitMetric
 from recassay.metrics.credit import Credit, JudgedFormula, NoFormula, PairFormula
-from recassay.metrics.registry import metrics, parse_metric, parse_metrics
+from recassay.metrics.registry import METRICS, parse_metric, parse_metrics
 from recassay.metrics.sequence.base import SequenceMetric
 from recassay.models.incremental._walk import WalkOutput
 from recassay.sampled.measure import measure_system, user_groups
-from recassay.sampled.scheme import SamplingScheme
 
 from ..refusals import refused
-from .test_metrics import METRICS, variants
+from .test_metrics import LISTED, variants
 
-EVERY = [text for kind in metrics().values() for text in variants(kind)]
-RANKED = [text for kind in METRICS for text in variants(kind)]
+EVERY = [text for kind in METRICS.kinds.values() for text in variants(kind)]
+RANKED = [text for kind in LISTED for text in variants(kind)]
 N_ITEMS = 30
 
 
@@ -150,9 +149,9 @@ class TestAgreement:
     def test_the_end_of_a_sampling_curve_is_the_design_of_all_candidates(self, played):
         for text in of_kind(Credit, PairFormula):
             run, ranks, pool = played
-            users, law = user_groups(run.standings), SamplingScheme("uniform", replace=False)
+            users, law = user_groups(run.standings), ra.designs.parse("AI-1R-NN(1)")
             sizes, metrics = [10 * N_ITEMS], parse_metrics(text)
-            (mean,) = measure_system(run.standings, users, "AI", law, sizes, metrics).mean[0]
+            (mean,) = measure_system(run.standings, users, law, sizes, metrics).mean[0]
             found = formula(text)
             if isinstance(found, Credit):
                 wanted = found.of_one(ranks.astype(np.float64)).mean()
@@ -203,9 +202,9 @@ class TestRefusals:
 
     def test_a_sampling_curve_gives_the_reason_of_a_metric_that_it_cannot_compute(self, played):
         for text in WITHOUT_CREDIT:
-            standings, law = played[0].standings, SamplingScheme("uniform", replace=False)
+            standings, law = played[0].standings, ra.designs.parse("AI-1R-NN(1)")
             with refused("U110") as caught:
-                measure_system(standings, user_groups(standings), "AI", law, [5], parse_metrics(text))
+                measure_system(standings, user_groups(standings), law, [5], parse_metrics(text))
             assert reason(text) in str(caught.value)
 
     def test_a_stream_computes_a_metric_of_lists_or_says_why_not(self):

@@ -13,7 +13,7 @@ from recassay.data.read import read_interactions, read_items, read_run, read_tru
 from recassay.engine.lists import job as local
 from recassay.errors import UsageError
 from recassay.metrics.base import Accuracy, CatalogueMetric, UnitMetric, truth_statistics_for
-from recassay.metrics.registry import HEADINGS, describe, find, metrics, names, parse_metric, parse_metrics
+from recassay.metrics.registry import HEADINGS, METRICS, describe, parse_metric, parse_metrics
 from recassay.metrics.sequence.base import SequenceMetric
 from recassay.naming.grammar import Expression
 from recassay.naming.named import parameter_kinds
@@ -21,8 +21,8 @@ from recassay.naming.named import parameter_kinds
 from ..refusals import refused
 from ..scoring import score
 
-EVERY = list(metrics().values())
-METRICS = [kind for kind in EVERY if not issubclass(kind, SequenceMetric)]  # metrics of ranked lists
+EVERY = list(METRICS.kinds.values())
+LISTED = [kind for kind in EVERY if not issubclass(kind, SequenceMetric)]  # metrics of ranked lists
 
 # Parameters that a metric, or one of its choices, requires.
 COMPANIONS = {
@@ -57,9 +57,9 @@ def variants(kind):
             yield expression(kind, **{name: choice})
 
 
-ALL = [text for kind in METRICS for text in variants(kind)]
+ALL = [text for kind in LISTED for text in variants(kind)]
 OF_SEQUENCES = [text for kind in EVERY if issubclass(kind, SequenceMetric) for text in variants(kind)]
-DEFAULTS = [expression(kind) for kind in METRICS]
+DEFAULTS = [expression(kind) for kind in LISTED]
 
 
 def world(seed=5):
@@ -158,16 +158,16 @@ class TestNames:
     def test_every_alias_and_any_case_names_the_same_metric(self):
         for kind in EVERY:
             for name in (kind.name, *kind.aliases, kind.name.upper()):
-                assert find(name) is kind
+                assert METRICS.find(name) is kind
 
     def test_no_name_belongs_to_two_metrics(self):
         said = [name for kind in EVERY for name in {kind.name, *kind.aliases}]
-        ours = [name for name, kind in names().items() if kind in EVERY]
+        ours = [name for name, kind in METRICS.names.items() if kind in EVERY]
         assert sorted(said) == sorted(ours)  # other tests of this process may have defined metrics
 
     def test_names_that_differ_in_case_alone_mean_the_same_metric(self):
         by_case = {}
-        for name, kind in names().items():
+        for name, kind in METRICS.names.items():
             by_case.setdefault(name.lower(), set()).add(kind)
         assert [name for name, kinds in by_case.items() if len(kinds) > 1] == []
 
@@ -389,7 +389,7 @@ class TestUndefined:
         return dict(zip(scores.units, scores.values("run", scores.metrics[0]), strict=True)), scores.rows[0]
 
     @pytest.mark.parametrize(
-        "kind", [kind for kind in METRICS if issubclass(kind, Accuracy)], ids=lambda kind: kind.name
+        "kind", [kind for kind in LISTED if issubclass(kind, Accuracy)], ids=lambda kind: kind.name
     )
     def test_a_user_without_a_relevant_item_is_undefined_or_zero(self, kind):
         values, row = self.values(expression(kind))
@@ -403,7 +403,7 @@ class TestUndefined:
         assert row.undefined == 0
 
     @pytest.mark.parametrize(
-        "kind", [kind for kind in METRICS if issubclass(kind, Accuracy)], ids=lambda kind: kind.name
+        "kind", [kind for kind in LISTED if issubclass(kind, Accuracy)], ids=lambda kind: kind.name
     )
     def test_a_user_without_a_list_counts_as_missing(self, kind):
         values, row = self.values(expression(kind))
@@ -414,7 +414,7 @@ class TestUndefined:
         assert (row.missing, row.n) == (1, 1)
 
     @pytest.mark.parametrize(
-        "kind", [kind for kind in METRICS if "empty" in kind.defaults()], ids=lambda kind: kind.name
+        "kind", [kind for kind in LISTED if "empty" in kind.defaults()], ids=lambda kind: kind.name
     )
     def test_an_empty_list_is_undefined_or_zero(self, kind):
         values, row = self.values(expression(kind, empty="undefined"))
@@ -423,7 +423,7 @@ class TestUndefined:
         values, row = self.values(expression(kind, empty="zero"))
         assert values["silent"] == 0
 
-    @pytest.mark.parametrize("kind", [kind for kind in METRICS if kind.needs], ids=lambda kind: kind.name)
+    @pytest.mark.parametrize("kind", [kind for kind in LISTED if kind.needs], ids=lambda kind: kind.name)
     def test_missing_data_that_a_metric_needs_is_an_error(self, kind):
         with refused("U105", match="needs the") as caught:
             ra.score({"run": RUN}, TRUTH, expression(kind))

@@ -19,7 +19,7 @@ from recassay.models.base.capabilities import fitted as fitted_on
 from recassay.models.base.model import user_item_matrix
 from recassay.models.neural.base import Neural
 from recassay.models.rerank.base import Reranker
-from recassay.report.listing import explanation
+from recassay.report.listing import explain
 from recassay.testing import SQUARES, _board, check_recommender, checkerboard
 
 from ..refusals import refused
@@ -128,7 +128,7 @@ def test_permuting_ratings_changes_a_model_only_if_it_says_that_it_reads_them(mo
         runs.append(fitted.recommend(np.arange(whole.n_users, dtype=np.int32), 10)[0])
     same = (runs[0] == runs[1]).all()
     assert same != bool(model.reads_ratings)
-    assert "ratings" in explanation(model.name).facts
+    assert "ratings" in explain(model.name).facts
 
 
 IMPERSONAL = {"Popular", "Random", "Markov", "RecentPopular", "StreamPopular", "StreamRandom", "Recent"}

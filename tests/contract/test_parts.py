@@ -21,16 +21,16 @@ from recassay.errors import InputError, UsageError
 from recassay.metrics.align import Conventions
 from recassay.metrics.base import UnitMetric, truth_statistics_for
 from recassay.metrics.context import Context
-from recassay.metrics.registry import find, parse_metrics
+from recassay.metrics.registry import METRICS, parse_metrics
 from recassay.naming.grammar import parse
-from recassay.profiles import profiles
+from recassay.profiles import PROFILES
 
 from ..refusals import refused
 from .test_metrics import ALL, N_USERS, bits, remapped, table_of_distances, world
 
 
 def kind_of(text):
-    return find(parse(text).name)
+    return METRICS.find(parse(text).name)
 
 
 def builds(text):
@@ -61,7 +61,7 @@ def job_of(tables, texts, **conventions):
     named = parse_metrics(texts)
     facts = truth_statistics_for(named.values(), truth)
     resolved = {heading: metric.resolve(facts) for heading, metric in named.items()}
-    excludes = tuple(one for profile in profiles().values() for one in profile.excludes)
+    excludes = tuple(one for profile in PROFILES.kinds.values() for one in profile.excludes)
     return Job(resolved, Conventions(**conventions), context, excludes, threads=1)
 
 
@@ -77,13 +77,13 @@ def in_parts(job, run, truth, dealt, log=None):
     job = dataclasses.replace(job, context=known)
     if log is not None:
         counts = counted(log, dealt)
-        job = job.with_train(Interactions.of_users(log.clear(), counts))
+        job = job.with_train(Interactions.from_frame(log.clear(), whole=counts))
 
     def rows(frame, users):
         return frame.filter(pl.col("user_id").is_in(list(users)))
 
     def part(users):
-        own = job if log is None else job.with_train(Interactions.of_users(rows(log, users), counts))
+        own = job if log is None else job.with_train(Interactions.from_frame(rows(log, users), whole=counts))
         return own.judge_part(
             Run.from_frame(rows(run, users), "mine", origin="mine"), Truth.from_frame(rows(truth, users))
         )
@@ -101,11 +101,8 @@ def counted(log, dealt):
 
 
 def same(part, whole):
-    assert {key: column.tobytes() for key, column in part.values.items()} == {
-        key: column.tobytes() for key, column in whole.values.items()
-    }
-    assert {key: column.tobytes() for key, column in part.weights.items()} == {
-        key: column.tobytes() for key, column in whole.weights.items()
+    assert {key: column.tobytes() for key, column in part.columns.items()} == {
+        key: column.tobytes() for key, column in whole.columns.items()
     }
     assert repr(part.rows) == repr(whole.rows)  # the digits of a float are those that make it
     assert part.findings == whole.findings
@@ -158,7 +155,7 @@ def test_every_metric_where_runs_truth_and_log_are_files(tables, texts, tmp_path
 @pytest.mark.parametrize("text", NEEDS_ALL)
 def test_what_needs_the_whole_log_refuses_a_part_of_it_before_any_list(tables, text):
     job = job_of(tables, [text])
-    some = Interactions.of_users(tables["train"].clear(), counted(tables["train"], [[]]))
+    some = Interactions.from_frame(tables["train"].clear(), whole=counted(tables["train"], [[]]))
     with refused("U110") as caught:
         job.metrics[text].prepare(truth_statistics_for([], read_truth(tables["truth"])), job.with_train(some).context)
     assert text.partition("@")[0].partition("(")[0] in str(caught.value)
@@ -166,7 +163,7 @@ def test_what_needs_the_whole_log_refuses_a_part_of_it_before_any_list(tables, t
 
 def test_what_needs_the_whole_log_says_so(tables):
     """A metric that does not say so and asks for it meets the same error where it asks."""
-    some = Interactions.of_users(tables["train"].clear(), counted(tables["train"], [[]]))
+    some = Interactions.from_frame(tables["train"].clear(), whole=counted(tables["train"], [[]]))
     with pytest.raises(UsageError, match="U110"):
         some.by_item  # noqa: B018
     assert {kind_of(text).name for text in set(ALL) - set(USER_BY_USER)} >= {"ild", "epd", "alpha_ndcg", "calibration"}

@@ -4,14 +4,13 @@ import pytest
 
 import recassay as ra
 from recassay.metrics.align import Conventions
-from recassay.metrics.registry import find, parse_metric
+from recassay.metrics.registry import METRICS, parse_metric
 from recassay.naming.grammar import parse
-from recassay.profiles import find as find_profile
-from recassay.profiles import profiles
+from recassay.profiles import PROFILES
 
 from ..refusals import refused
 
-EACH = pytest.mark.parametrize("profile", profiles().values(), ids=list(profiles()))
+EACH = pytest.mark.parametrize("profile", PROFILES.kinds.values(), ids=list(PROFILES.kinds))
 TRUTH = {"ann": {"x": 2, "y": 1, "n": 0}, "bob": {"z": 1, "n": 0}}
 RUN = {"ann": {"y": 0.9, "q": 0.5, "n": 0.4, "x": 0.2}, "bob": {"q": 0.8, "z": 0.3}}
 TRAIN = [("ann", "q"), ("ann", "n"), ("bob", "x"), ("cat", "y"), ("cat", "z"), ("bob", "y")]
@@ -20,12 +19,12 @@ ITEMS = [{"item_id": one, "genre": genre} for one, genre in zip("xyznq", ["a|b",
 
 def example_of(name):
     """A metric as a user would ask for it."""
-    return name if find(name).cutoff == "none" else f"{name}@3"
+    return name if METRICS.find(name).cutoff == "none" else f"{name}@3"
 
 
 @EACH
 def test_facts(profile):
-    assert find_profile(profile.name) is profile
+    assert PROFILES.find(profile.name) is profile
     assert profile.title
     assert profile.version
     assert profile.metrics
@@ -41,7 +40,7 @@ def test_conventions_exist(profile):
 @EACH
 def test_every_metric_of_a_profile_parses_and_builds(profile):
     for name in profile.metrics:
-        assert find(name).name == name, "a profile uses our canonical names"
+        assert METRICS.find(name).name == name, "a profile uses our canonical names"
         metric = profile.build(parse(example_of(name)), {})
         assert parse_metric(repr(metric)) == metric
 
@@ -72,4 +71,4 @@ def test_a_metric_that_a_library_does_not_have_is_refused(profile):
 
 def test_a_profile_that_does_not_exist():
     with refused("U115", match="did you mean 'lenskit'"):
-        find_profile("lensket")
+        PROFILES.find("lensket")

@@ -10,7 +10,7 @@ import pytest
 
 import recassay as ra
 from recassay.errors import InternalError, UsageError
-from recassay.metrics.registry import metrics
+from recassay.metrics.registry import METRICS
 from recassay.metrics.sequence.base import PerSequence, SequenceBlock, SequenceContext, SequenceMetric
 from recassay.naming.grammar import Expression
 from recassay.naming.named import parameter_kinds
@@ -18,7 +18,7 @@ from recassay.naming.named import parameter_kinds
 from ..refusals import refused
 
 K, N, ITEMS = 4, 80, 15
-KINDS = [kind for kind in metrics().values() if issubclass(kind, SequenceMetric)]
+KINDS = [kind for kind in METRICS.kinds.values() if issubclass(kind, SequenceMetric)]
 
 
 def variants(kind):

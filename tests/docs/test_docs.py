@@ -14,7 +14,7 @@ from recassay.cli import build_app
 from recassay.data.io import FORMATS
 from recassay.errors import explanations
 from recassay.metrics.registry import METRICS
-from recassay.profiles import profiles
+from recassay.profiles import PROFILES
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -107,7 +107,7 @@ def headings(page):
 
 def test_every_name_has_its_entry():
     assert set(METRICS.built_in) <= set(headings("metrics.md"))
-    assert set(profiles()) <= set(headings("profiles.md"))
+    assert set(PROFILES.kinds) <= set(headings("profiles.md"))
     assert set(CHECKS.built_in) <= set(headings("findings.md"))
     assert set(explanations()) <= set(headings("errors.md"))
     formats = (REFERENCE / "formats.md").read_text(encoding="utf-8")

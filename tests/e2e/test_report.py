@@ -194,7 +194,6 @@ def test_text_of_every_kind_of_figure_stays_inside(tmp_path, opened):
     shown = [
         Exhibit("heat", "Heat", "", wide, "design", "system", kind="heat", value="rank"),
         Exhibit("dot", "Dots", "", wide, "rank", "design", "system", low="low", high="high", kind="dot"),
-        Exhibit("par", "Parallel", "", wide, "design", "rank", "system", kind="parallel"),
         Exhibit("bar", "Bars", "", wide, "design", "rank", "system", kind="bar"),
         Exhibit("line", "Lines", "", wide, "design", "rank", "system", low="low", high="high"),
     ]

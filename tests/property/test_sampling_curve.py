@@ -15,17 +15,17 @@ from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.standings import Standings
 from recassay.data.synthetic import log
 from recassay.designs.expect import expect
-from recassay.designs.grammar import parse
+from recassay.designs.grammar import Design, parse
 from recassay.metrics.registry import parse_metrics
 from recassay.sampled import measure
 from recassay.sampled.measure import user_groups
-from recassay.sampled.scheme import SamplingScheme
 
 from ..examples import examples
 from ..refusals import refused
 
-PLAIN, AGAIN = SamplingScheme("uniform", replace=False), SamplingScheme("uniform", replace=True)
-HEAVY, TWO = SamplingScheme("popularity", replace=True), SamplingScheme("popularity", replace=False)
+PLAIN, AGAIN, TWO, HEAVY = (
+    Design("AI", "1R", 1, by, replace) for by in ("uniform", "popularity") for replace in (False, True)
+)
 
 
 def standings(above, pool, *, tied=0, heavy=None, equal=0, mass=None, offsets=None):
@@ -48,8 +48,8 @@ def standings(above, pool, *, tied=0, heavy=None, equal=0, mass=None, offsets=No
 
 
 def measured(one, law, sizes, metrics):
-    of_law = measure.measure_approximately if law.approximate else measure.measure_system
-    return of_law(one, user_groups(one), "AI", law, sizes, metrics)
+    of_law = measure.measure_system if law.has_formula else measure.measure_approximately
+    return of_law(one, user_groups(one), law, sizes, metrics)
 
 
 def means(one, law, sizes, metrics):

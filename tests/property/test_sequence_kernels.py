@@ -106,12 +106,12 @@ def vectors(sequences):
 def test_products_of_count_vectors(sequences, data):
     offsets, items = laid(sequences)
     counts = np.bincount(items, minlength=ITEMS)
-    starts, numbers = similarity.occurrences(offsets, items, readonly(counts))
+    starts, numbers, squares = similarity.occurrences(offsets, items, readonly(counts))
     assert [numbers[starts[i] : starts[i + 1]].tolist() for i in range(ITEMS)] == [
         [s for s, one in enumerate(sequences) for item in one if item == i] for i in range(ITEMS)
     ]
     wanted = vectors(sequences) @ vectors(sequences).T
-    assert similarity.squared_norms(starts, numbers).tolist() == wanted.diagonal().tolist()
+    assert squares.tolist() == wanted.diagonal().tolist()
     owners = np.array(data.draw(st.lists(st.integers(0, ITEMS - 1), unique=True, max_size=4)), np.int64)
     others = st.lists(st.integers(0, ITEMS - 1), unique=True, min_size=1)
     partners = [data.draw(others) for _ in owners]

@@ -96,7 +96,7 @@ def test_factors_are_played_to_the_same_bits(spark, frame, fold, factors, how):
     mine = ra.play(model, parts(spark, frame, how), ASK)
     assert (mine.name, mine.played.users, mine.played.queries) == ("als", USERS, theirs.standings.queries.len())
     same_run(mine.here(), theirs)
-    assert len(mine.rows.inputFiles()) == 3  # three tasks had some users each
+    assert len(mine.chunks.inputFiles()) == 3  # three tasks had some users each
 
 
 DESIGNS = [

@@ -107,6 +107,18 @@ def test_a_kernel_is_compiled_when_it_is_first_called():
     assert len(above.signatures) == 1
 
 
+def test_a_note_comes_before_a_compilation_and_not_before_a_kernel_that_is_stored(tmp_path):
+    code = f"{KERNEL.partition('if __name__')[0]}\nfrom recassay import _kernel_cache\n"
+    code += "_kernel_cache.announce = lambda: print('note')\nprint(outer(3) > 1)\n"
+    (tmp_path / "kernel.py").write_text(code)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, tmp_path / "kernel.py"]
+    printed = [
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout for _ in range(2)
+    ]
+    assert printed == ["note\nnote\nTrue\n", "True\n"]
+
+
 def test_a_kernel_is_pickled_by_its_name():
     assert pickle.loads(pickle.dumps(find_marks)) is find_marks
 

@@ -54,8 +54,8 @@ def score_arrays(
         raise InputError("I202", what, where="score_arrays", hint="give both a value for the same pairs")
     if judged.ndim == 1:
         users, pairs = _users_of_pairs(groups, judged.size), np.arange(judged.size)
-        truth = pl.DataFrame({"user_id": users, "item_id": pairs, "gain": judged})
-        run = pl.DataFrame({"user_id": users, "item_id": pairs, "score": listed})
+        truth = pl.DataFrame({"query_id": users, "item_id": pairs, "gain": judged})
+        run = pl.DataFrame({"query_id": users, "item_id": pairs, "score": listed})
     elif groups is not None:
         raise UsageError(
             "U105", "groups are for arrays with a value per pair", hint="leave groups out: each row is a user"

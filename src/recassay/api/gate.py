@@ -34,9 +34,9 @@ from recassay.engine.options import GroupOptions, ReadOptions, population_or_tab
 from recassay.errors import UsageError
 from recassay.metrics.registry import known_metric, parse_metrics
 from recassay.naming.arguments import checks_types
-from recassay.naming.grammar import suggest
+from recassay.naming.grammar import require_known
 from recassay.results.score_set import Place, ScoreSet
-from recassay.results.scores import Scores
+from recassay.results.scores import Scores, worded
 
 SMALLEST_GROUP = GroupOptions().smallest_group
 Margins = str | Sequence[str] | Mapping[str, str | float]
@@ -113,6 +113,7 @@ def gate(
     criteria += [within_limit(fresh, limit, level) for limit in limits]
     settings = {**fresh.settings, "margin_level": level, "believable": believable}
     scores = replace(both, findings=findings, settings=settings)
+    criteria = [replace(one, why=worded(one.why, scores.unit)) for one in criteria]
     return Gate(tuple(criteria), suspicions, level, scores)
 
 
@@ -184,8 +185,7 @@ def _joined(candidate: Scores, baseline: Scores, where: str) -> Scores:
 def _refuse_unfit(scores: Scores, margins: Mapping[str, Margin]) -> None:
     """Raise U101 for a metric that only the candidate has, U113 for one whose mean is no mean of values of users."""
     for metric in margins:
-        if metric not in scores.metrics:
-            raise UsageError("U101", f"the baseline has no {metric}", hint=suggest(metric, scores.metrics))
+        require_known(metric, scores.metrics, "U101", f"the baseline has no {metric}")
         known, row = known_metric(metric), scores.row(CANDIDATE, metric)
         if metric not in scores.unit_metrics or row.higher_is_better is None or getattr(known, "power", 1) != 1:
             what = f"{metric} has no values of users whose mean says which system is better"

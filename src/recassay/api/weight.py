@@ -219,6 +219,4 @@ def _first_best(gains: list[float], within: list[bool], heading: str) -> int:
         hint = "check the data: are there item features and relevant items?"
         raise UsageError("U203", f"{heading} is undefined at every weight that may be chosen", hint=hint)
     most = max(gains[place] for place in allowed)
-    if math.isinf(most):
-        return next(place for place in allowed if gains[place] == most)
-    return next(place for place in allowed if most - gains[place] <= ROUNDING * abs(most))
+    return next(place for place in allowed if math.isclose(gains[place], most, rel_tol=ROUNDING))

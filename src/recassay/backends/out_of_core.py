@@ -33,7 +33,7 @@ from recassay.engine.lists.score_joins import TRUTH
 from recassay.engine.lists.sources import TableOrigin, TrainingParts, TruthParts
 from recassay.engine.tally import TallyFiles
 from recassay.errors import UsageError
-from recassay.results.scores import POPULATION, Scores
+from recassay.results.scores import POPULATION, UNIT, Scores
 from recassay.threads import Progress
 
 SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)i?B?\s*", re.IGNORECASE)
@@ -100,6 +100,8 @@ def _score_in_chunks(request: ScoreRequest, memory: int) -> Scores:
         population: dict[str, Any] = {}
         if isinstance(opened_truth, Truth) and isinstance(opened_log, Interactions) and chunked.only_known:
             opened_truth, population[POPULATION] = of_known_users(opened_truth, opened_log)
+        if opened_truth.unit != "user":
+            population[UNIT] = opened_truth.unit
         held = resident() + PROGRAM_GROWTH
         truth, log = chunked.truth_parts(opened_truth, held), chunked.training_parts(opened_log, held)
         available = _available(memory, held + truth.size + log.size, truth.users.len())
@@ -152,11 +154,7 @@ class _ChunkedScoring:
         opened = None if self.only_known else self._open(source, "truth", reading.columns, reading.truth_columns)
         if opened is not None:
             return opened
-        return read_with_shared_names(
-            lambda names: read_truth(source, columns=names, negative=reading.negative),
-            reading.columns,
-            reading.truth_columns,
-        )
+        return reading.read("truth", read_truth, source, negative=reading.negative)
 
     def open_log(self) -> Interactions | _OpenedTable | None:
         """Return the opened files of the training log, the log itself if it must be in memory, or None without a log.
@@ -170,10 +168,7 @@ class _ChunkedScoring:
         opened = None if whole else self._open(source, "log", reading.columns, reading.train_columns)
         if opened is not None:
             return opened
-        return read_with_shared_names(
-            lambda names: read_training(source, columns=names), reading.columns, reading.train_columns,
-            option="--train-columns",
-        )  # fmt: skip
+        return reading.read("train", read_training, source)
 
     def truth_parts(self, truth: Truth | _OpenedTable, held: int) -> TruthParts:
         """Return the truth in parts, one per chunk of users, and its statistics.
@@ -292,7 +287,7 @@ class _ChunkedScoring:
         return TableChunks.of(opened.ranges, opened.folder, available / ROW_COPIES, progress)
 
     def _progress(self, stage: str, of: int) -> Progress | None:
-        return cumulative_progress(self.job.progress, stage, of)
+        return None if self.job.progress is None else cumulative_progress(self.job.progress, stage, of)
 
 
 @dataclass(frozen=True)
@@ -303,6 +298,11 @@ class _OpenedTable:
     where: str
     ranges: list[RowRange]
     folder: Path
+
+    @property
+    def unit(self) -> str:
+        """Return the word for what has a list, such as user or query."""
+        return self.ranges[0].unit
 
 
 def _available(memory: int, held: int, users: int = 0) -> int:

@@ -38,21 +38,15 @@ class Check:
     needs: frozenset[str] = frozenset()
 
     @cached_property
-    def parameters(self) -> tuple[str, ...]:
-        """Return the names of the facts that the function looks at."""
-        return tuple(inspect.signature(self.ask).parameters)
-
-    @cached_property
-    def required(self) -> frozenset[str]:
-        """Return the names of the facts without which the check does not apply."""
-        parameters = inspect.signature(self.ask).parameters.values()
-        return self.needs | {one.name for one in parameters if one.default is inspect.Parameter.empty}
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """Return the parameters of the function: the facts that it looks at."""
+        return inspect.signature(self.ask).parameters
 
     def __call__(self, facts: Mapping[str, Any]) -> Finding | None:
         """Return the finding if the facts have the problem; None if they do not, or if the check does not apply."""
-        if not self.required <= facts.keys():
-            return None
-        answer = self.ask(**{name: facts[name] for name in self.parameters if name in facts})
+        required = self.needs.union(name for name, one in self.parameters.items() if one.default is one.empty)
+        known = {name: facts[name] for name in self.parameters if name in facts}
+        answer = self.ask(**known) if required <= facts.keys() else None
         if answer is None:
             return None
         severity, detail = (self.severity, answer) if isinstance(answer, str) else answer
@@ -77,11 +71,6 @@ def check(
     return register
 
 
-def load() -> Mapping[str, Check]:
-    """Return all checks by code."""
-    return CHECKS.kinds
-
-
 def diagnose(about: str, **facts: Any) -> tuple[Finding, ...]:
     """Return the findings of all checks about one kind of thing, in the order of their codes.
 
@@ -95,7 +84,7 @@ def diagnose(about: str, **facts: Any) -> tuple[Finding, ...]:
         for name, fact in facts.items()
         if fact is not None and not (isinstance(fact, list | tuple | dict | str) and not fact)
     }
-    asked = [check for check in load().values() if check.about == about]
+    asked = [check for check in CHECKS.kinds.values() if check.about == about]
     return tuple(finding for check in asked if (finding := check(known)) is not None)
 
 

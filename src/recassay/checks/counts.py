@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from recassay.arrays import Int32, Int64
 from recassay.columnar.vocabulary import Vocabulary, concat_ids
-from recassay.metrics.align import Alignment, AlignmentCounts
+from recassay.metrics.align import Alignment, AlignmentCounts, joined
 
 MOST_USERS = 10_000  # users whose ids are kept, the first ones by id
 
@@ -43,17 +43,12 @@ class CheckCounts:
     frequencies: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
     def __add__(self, other: CheckCounts) -> CheckCounts:
-        return CheckCounts(*(_joined(join, getattr(self, name), getattr(other, name)) for name, join in JOINS.items()))
+        return CheckCounts(*(joined(join, getattr(self, name), getattr(other, name)) for name, join in JOINS.items()))
 
     def facts(self, met: AlignmentCounts) -> dict[str, Any]:
         """Return the counts that say something as facts for checks, with those of an alignment: numbers are above 0."""
         numbers = {name: number for name, number in {**vars(met), **self.sums}.items() if number}
         return {**numbers, **self.ranges, **self.examples, **self.remarks, **self.ids, **self.frequencies}
-
-
-def _joined(join: Callable[[Any, Any], Any], mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
-    both = {name: join(mine[name], theirs[name]) for name in mine if name in theirs}
-    return {**mine, **theirs, **both}
 
 
 def _joined_ids(mine: pl.Series, theirs: pl.Series) -> pl.Series:
@@ -77,7 +72,7 @@ JOINS: Mapping[str, Callable[[Any, Any], Any]] = {  # how two values of a name b
 }
 
 
-def frequencies(counts: tuple[NDArray[np.int32], NDArray[np.int64]], vocabulary: Vocabulary) -> pl.DataFrame:
+def frequencies(counts: tuple[Int32, Int64], vocabulary: Vocabulary) -> pl.DataFrame:
     """Return a table of items and how often each occurs, from codes of a vocabulary and the count of each."""
     return pl.DataFrame({"item": vocabulary.decode(counts[0]), "count": counts[1]})
 

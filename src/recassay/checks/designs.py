@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from recassay.arrays import Float
 from recassay.checks.base import check, format_count, format_share
 from recassay.columnar.layout import row_groups
 from recassay.data.standings import TEST, Standings
@@ -20,7 +20,6 @@ from recassay.results.design_scores import DesignScores
 from recassay.results.finding import Severity
 from recassay.results.scores import Scores
 
-Floats = NDArray[np.float64]
 Means = Mapping[tuple[str, str], float]  # by system and metric
 
 SURE = 1.96  # standard errors beyond which a paired difference is significant (95 %)
@@ -286,7 +285,7 @@ def _extent(draws: float) -> str:
 
 @check("S001", "The order may differ under full ranking", "warning", about="sampled ranks")
 def order_unsure(
-    sampled: Means, corrected: Means, resampled: Mapping[tuple[str, str], Floats], estimator: str, users: int
+    sampled: Means, corrected: Means, resampled: Mapping[tuple[str, str], Float], estimator: str, users: int
 ) -> str | None:
     """Report if two systems are in one order by their sampled ranks, and may be in the other order under full ranking.
 

@@ -126,10 +126,13 @@ def _pairs(noun: str, judged: pl.Series | None, listed: pl.Series | None) -> Ite
     if judged is None or listed is None or not judged.len() or not listed.len():
         return
     # if every key is its id, different ids have different keys
-    lines = [_lines(ids) for ids in (judged, listed)]
+    # a search in a few long texts with an id per line takes a third of one in every id
+    lines = [
+        pl.Series([ids.slice(begin, LINES).str.join("\n").item() for begin in range(0, ids.len(), LINES)])
+        for ids in (judged, listed)
+    ]
     rewritten = any(bool(text.str.contains("(?m)" + REWRITTEN).any()) for text in lines)
-    capital = rewritten or any(bool((text != text.str.to_lowercase()).any()) for text in lines)
-    if not capital:
+    if not (rewritten or any(bool((text != text.str.to_lowercase()).any()) for text in lines)):
         return
     unknown = _unknown(judged, listed), _unknown(listed, judged)
     for fold_case in (False, True) if rewritten else (True,):
@@ -143,11 +146,6 @@ def _pairs(noun: str, judged: pl.Series | None, listed: pl.Series | None) -> Ite
                 f"written, such as {first['judged']!r} in the truth and {first['listed']!r} in the run"
             )
             return
-
-
-def _lines(ids: pl.Series) -> pl.Series:
-    """Return ids as a few long texts with an id per line: a search in them takes a third of one in every id."""
-    return pl.Series([ids.slice(begin, LINES).str.join("\n").item() for begin in range(0, ids.len(), LINES)])
 
 
 def _unknown(ids: pl.Series, to: pl.Series) -> pl.Series:

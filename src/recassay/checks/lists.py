@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Int32
 from recassay.checks.base import check, format_count, format_id, format_share
 from recassay.checks.counts import CheckCounts, count_lengths, frequencies
 from recassay.checks.files import count_ids, count_reading
@@ -75,7 +75,7 @@ def count(alignment: Alignment, deepest: int | None, train: Interactions | None)
     return sum(parts, counted), marks
 
 
-def _seen_rows(train: Interactions, lists: Run | Truth) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+def _seen_rows(train: Interactions, lists: Run | Truth) -> tuple[Int32, Bool]:
     """Return the codes of rows in the log, and a mask of those whose item is in the training events of their user."""
     codes = lists.vocabulary.translate(lists.items, train.item_vocabulary)
     users = profile_rows(train, lists.queries)[row_groups(lists.offsets)]
@@ -89,7 +89,7 @@ def _seen_rows(train: Interactions, lists: Run | Truth) -> tuple[NDArray[np.int3
     return codes, seen
 
 
-def _first(name: str, which: NDArray[np.bool_], lists: Run | Truth) -> dict[str, tuple[Any, Any]]:
+def _first(name: str, which: Bool, lists: Run | Truth) -> dict[str, tuple[Any, Any]]:
     """Return the user and the item of the first row that the mask ``which`` selects, by ``name``; nothing if none."""
     if not which.any():
         return {}

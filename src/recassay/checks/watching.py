@@ -101,9 +101,8 @@ def late_events(bins: Mapping[str, int]) -> tuple[Severity, str] | None:
     They are in dead-letters.jsonl. The severity is warning if they are more than 1 % of the received events, else info.
     """
     late, received = bins.get("late", 0), bins.get("received", 0)
-    if not late:
-        return None
-    return ("warning" if late > MUCH_LATE * received else "info"), f"{format_share(late, received)} events"
+    severity: Severity = "warning" if late > MUCH_LATE * received else "info"
+    return (severity, f"{format_share(late, received)} events") if late else None
 
 
 @check("W009", "Malformed events", "warning", about="live")
@@ -172,9 +171,8 @@ def unstored_models(unstored: tuple[int, str]) -> tuple[Severity, str] | None:
     ``state()`` and ``load_state(state)``. The severity is warning for more than 100,000 interactions, else info.
     """
     n, why = unstored
-    if not why:
-        return None
-    return ("warning" if n > MANY_TO_RELEARN else "info"), f"{format_count(n, 'interaction')} so far: {why}"
+    severity: Severity = "warning" if n > MANY_TO_RELEARN else "info"
+    return (severity, f"{format_count(n, 'interaction')} so far: {why}") if why else None
 
 
 @check("W016", "A rule that nothing can decide", "warning", about="live")

@@ -4,10 +4,9 @@ This package imports nothing heavy at the top, so that help and usage errors app
 that the arguments name are imported, or all if they name none; each imports what it needs when it runs.
 """
 
-from __future__ import annotations
-
 import atexit
 import codecs
+import functools
 import gc
 import io
 import os
@@ -21,6 +20,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from recassay import _kernel_cache
 from recassay._version import __version__
 from recassay.errors import RecassayError, masked, names_no_file, out_of_memory, printable, unusable_file
 
@@ -35,10 +35,10 @@ COMMANDS = {
     "reproduce": "studies.reproduce",
     "compare": "compare.compare",
     "gate": "gate.gate",
-    "history": "history.history",
-    "track": "history.track",
-    "check": "outcomes.check",
-    "report": "outcomes.report",
+    "history": "folders.history",
+    "track": "folders.track",
+    "check": "folders.check",
+    "report": "folders.report",
     "stats": "logs.stats",
     "correct": "lists.correct",
     "rerank": "lists.rerank",
@@ -126,6 +126,12 @@ def words() -> list[str]:
     return typed.split() if "_RECASSAY_COMPLETE" in os.environ else sys.argv
 
 
+def note_compilation() -> None:
+    """Say that kernels are compiled, because this run then takes some seconds longer."""
+    kept = f", kept in {os.environ['NUMBA_CACHE_DIR']}" if "NUMBA_CACHE_DIR" in os.environ else ""
+    typer.echo(f"Compiling kernels for this machine{kept}; this happens once after installation.", err=True)
+
+
 def main() -> None:
     """Run the command line; errors of the user are printed with their code and exit with their status."""
     # Nearly all objects live to the end of the process. Looking for garbage after every 700 new ones would cost a sixth
@@ -137,6 +143,8 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
     warnings.formatwarning = lambda message, *_: f"note: {message}\n"
     never_fail_to_encode()
+    silent = {"-q", "--quiet", "--json"} & set(words())
+    _kernel_cache.announce = object if silent else functools.cache(note_compilation)
     try:
         try:
             # the program name is stated because completion would not find it in `python -m recassay`

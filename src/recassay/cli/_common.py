@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -78,35 +77,30 @@ def show_scores(
 
     ``where`` says of which data set and split they are.
     """
-    if output is not None:
-        from recassay.report.folder.results import write_results
-
-        write_results(scores, comparison, output, where, command=command_line())
-    if as_json:
-        from recassay.report.folder.results import document
-
-        print_json(document(scores, comparison, where))
-        return
-    from recassay.report.tables import scores as tables  # imports rich, which JSON does not need
+    from recassay.report.content.grids import grids_of
+    from recassay.report.folder import results
+    from recassay.report.tables import scores as tables
     from recassay.report.tables.verdict import findings_table, groups_text, verdict_block
 
+    if output is not None:
+        results.write_results(scores, comparison, output, where, command=command_line())
+    if as_json:
+        print_json(results.document(scores, comparison, where))
+        return
     if table == "text":
         screen, verdict = console(), None
         if len(scores.systems) > 1:
-            from recassay.report.content.grids import grids_of
-            from recassay.report.folder.results import verdict_of_scores
-
-            verdict = verdict_of_scores(scores, comparison, where)
-            screen.print(verdict_block(verdict, grids_of(scores, comparison)))
-        screen.print(tables.text_table(scores, comparison))
-        for groups in scores.groups:
-            screen.print(groups_text(groups))
+            verdict = results.verdict_of_scores(scores, comparison, where)
+            screen.print(verdict_block(verdict, grids_of(scores, comparison), scores.unit))
+        groups = (groups_text(groups, scores.unit) for groups in scores.groups)
+        screen.print(tables.text_table(scores, comparison), *groups, sep="\n")
         screen.print(findings_table(scores, verdict))
     else:
-        write = {"markdown": tables.to_markdown, "latex": tables.to_latex}
-        typer.echo(tables.to_csv(scores) if table == "csv" else write[table](scores, comparison), nl=False)
+        typer.echo(tables.score_table(scores, comparison, table), nl=False)
     if "within" in scores.settings:
-        say(_sample_note(scores.settings["within"]))
+        from recassay.results.scores import worded
+
+        say(worded(_sample_note(scores.settings["within"]), scores.unit))
     if output is not None:
         say(f"Results are in {output}")
 
@@ -152,26 +146,6 @@ def fail_on(severity: str | None, findings: Iterable[Finding]) -> None:
     """Exit with status 1 if a finding is at least as severe as ``--fail-on`` says."""
     if severity and any(finding.at_least(severity) for finding in findings):  # type: ignore[arg-type]
         raise typer.Exit(1)
-
-
-def announce_compilation(quiet: bool) -> None:
-    """Print a note if compiled functions are not cached yet, because the first run then takes some seconds longer."""
-    import recassay.metrics
-
-    if quiet or is_compiled(recassay.metrics.__path__[0]):
-        return
-    kept = f", kept in {os.environ['NUMBA_CACHE_DIR']}" if "NUMBA_CACHE_DIR" in os.environ else ""
-    print(f"Compiling kernels for this machine{kept}; this happens once after installation.", file=sys.stderr)
-
-
-def is_compiled(folder: str) -> bool:
-    """Return whether numba has cached the compiled functions of a package, in any of the places where it does so."""
-    places = [Path(folder) / "__pycache__"]
-    if os.environ.get("NUMBA_CACHE_DIR"):
-        places = [Path(os.environ["NUMBA_CACHE_DIR"])]
-    elif not os.access(folder, os.W_OK):
-        places = [Path.home() / ".cache" / "numba", *Path(tempfile.gettempdir()).glob("recassay-kernels-*")]
-    return any(next(place.rglob("*find_marks*.nbi"), None) is not None for place in places if place.is_dir())
 
 
 @contextmanager

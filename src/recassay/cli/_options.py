@@ -1,24 +1,21 @@
 """Options that several commands share, options that accept a fixed set of words, and completion of words in a shell."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from recassay.errors import UsageError, explanations
+from recassay.errors import RecassayError, explanations
 from recassay.naming import choices
-from recassay.naming.grammar import suggest
-from recassay.naming.system_names import TABLE_SUFFIXES, run_name, without_gz
+from recassay.naming.grammar import require_known
 
 STATISTICS, OUTPUT = "Uncertainty", "Output"
 COLUMNS = "KEY=COLUMN,..."
 SUMMARY = "summary.json"
-WILDCARDS = "*?["
 Complete = Callable[[str], list[str]]
 RULE = "ready_made"  # what sequences of a log are, unless another rule is named
 
@@ -56,13 +53,7 @@ def one_of(option_name: str, words: Sequence[str]) -> Callable[[str], str]:
       Where: nan=...
       Try:   did you mean 'last'?
     """
-
-    def parse(word: str) -> str:
-        if word not in words:
-            raise UsageError("U107", f"'{word}' is not known", where=option_name, hint=suggest(word, words))
-        return word
-
-    return parse
+    return lambda word: require_known(word, words, "U107", f"'{word}' is not known", where=option_name)
 
 
 def listed(words: Sequence[str]) -> str:
@@ -136,7 +127,11 @@ def complete_everything(incomplete: str) -> list[str]:
 
 def complete_systems(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the names of the runs on the command line that begin with the text typed so far."""
-    return complete_words(_systems_of_runs(ctx.params.get("runs") or ctx.args[1:]))(incomplete)
+    from recassay.data.io.sources import run_sources
+
+    with suppress(RecassayError, OSError):
+        return complete_words(dict(run_sources(ctx.params.get("runs") or ctx.args[1:])))(incomplete)
+    return []
 
 
 def complete_results(axis: str) -> Callable[[typer.Context, str], list[str]]:
@@ -150,17 +145,6 @@ def complete_results(axis: str) -> Callable[[typer.Context, str], list[str]]:
         return complete_words(dict.fromkeys(found))(incomplete)
 
     return complete
-
-
-def _systems_of_runs(sources: Iterable[str]) -> list[str]:
-    """Return the names of the runs that files, glob patterns and folders hold."""
-    found: list[str] = []
-    for source in sources:
-        path = Path(source)
-        folder, pattern = (path, "*") if path.is_dir() else (path.parent, path.name)
-        entries = sorted(folder.glob(pattern)) if path.is_dir() or set(WILDCARDS) & set(pattern) else [path]
-        found += [run_name(entry) for entry in entries if without_gz(entry).suffix.lower() in TABLE_SUFFIXES]
-    return list(dict.fromkeys(found))
 
 
 def _rows(folders: Iterable[str]) -> list[dict[str, Any]]:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 TREC = ".trec"
-COLUMNS = "--columns"
 SUFFIXES = (".parquet", *SEPARATORS, TREC)
 # options of recassay score that apply to generated sequences
 OF_SCORE = {
@@ -94,31 +93,21 @@ def columns_by_run(given: Sequence[str], systems: Collection[str]) -> tuple[str 
     >>> columns_by_run(["user=u,item=i", "als:user=uid,item=iid"], ["als", "pop"])
     ('user=u,item=i', {'als': 'user=uid,item=iid'})
     """
-    shared: list[str] = []
-    own: dict[str, str] = {}
+    by_run: dict[str, str] = {}
     for text in given:
-        name = max((name for name in systems if text.startswith(f"{name}:")), key=len, default=None)
-        if name is not None and name in own:
-            raise _columns_twice(f"the columns of '{name}'", text)
-        if name is not None:
-            own[name] = text[len(name) + 1 :]
-            continue
+        name = max((name for name in systems if text.startswith(f"{name}:")), key=len, default="")
         prefix, colon, _ = text.partition("=")[0].rpartition(":")
-        if colon:
+        if colon and not name:
+            what, hint = f"there is no run '{prefix}'", suggest(prefix, systems)
+            raise UsageError("U108", what, where=f"--columns {text}", hint=hint)
+        if name in by_run:
+            which = f"'{name}'" if name else "all runs"
             raise UsageError(
-                "U108", f"there is no run '{prefix}'", where=f"{COLUMNS} {text}", hint=suggest(prefix, systems)
-            )
-        shared.append(text)
-    if len(shared) > 1:
-        raise _columns_twice("the columns of all runs", shared[1])
-    return (shared[0] if shared else None), own
-
-
-def _columns_twice(what: str, text: str) -> UsageError:
-    return UsageError(
-        "U102", f"{what} are given twice", where=f"{COLUMNS} {text}",
-        hint="write all keys in one option; --columns NAME:KEY=COLUMN,... is for the run of that name alone",
-    )  # fmt: skip
+                "U102", f"the columns of {which} are given twice", where=f"--columns {text}",
+                hint="write all keys in one option; --columns NAME:KEY=COLUMN,... is for the run of that name alone",
+            )  # fmt: skip
+        by_run[name] = text.removeprefix(f"{name}:")
+    return by_run.pop("", None), by_run
 
 
 def of_fold(truth: str, train: str | None) -> tuple[str, str | None]:
@@ -127,21 +116,13 @@ def of_fold(truth: str, train: str | None) -> tuple[str, str | None]:
     If ``truth`` is the folder of a fold, they are files in this folder, except a training log that is given. Raise I109
     for a folder of folds.
     """
+    if not Path(truth).is_dir():
+        return truth, train
     from recassay.data.fold_files import TRAIN, TRUTH, folds_in, is_fold, no_fold_error
 
     if folds_in(truth):
         raise no_fold_error(Path(truth))
-    if not is_fold(truth):
-        return truth, train
-    return str(Path(truth) / TRUTH), train or str(Path(truth) / TRAIN)
-
-
-def sequence_fold_of(truth: str) -> Path | None:
-    """Return the folder of a file with the truth, if it holds a fold of sequences, else None."""
-    from recassay.data.fold_files import TRUTH, is_sequence_fold
-
-    folder = Path(truth).parent
-    return folder if Path(truth).name == TRUTH and is_sequence_fold(folder) else None
+    return (str(Path(truth) / TRUTH), train or str(Path(truth) / TRAIN)) if is_fold(truth) else (truth, train)
 
 
 def score_generated(

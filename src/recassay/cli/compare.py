@@ -1,7 +1,5 @@
 """``recassay compare``: significance of differences, and whether they agree across data sets and designs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,6 +19,12 @@ if TYPE_CHECKING:
 
 AXES = ("dataset", "split", "seed", "design")
 INPUT, ANALYSES, DEATH = "Input", "Further analyses", "Sudden Death"
+
+
+def only(axis: str, noun: str, metavar: str) -> Any:
+    """Return the option that chooses the values of one coordinate of scores."""
+    what, complete = f"Use only this {noun}; may be repeated.", _options.complete_results(axis)
+    return option(f"--{axis}", what, INPUT, metavar=metavar, autocompletion=complete)
 
 
 def compare(
@@ -43,36 +47,9 @@ def compare(
             autocompletion=_options.complete_results("metric"),
         ),
     ] = None,
-    dataset: Annotated[
-        list[str] | None,
-        option(
-            "--dataset",
-            "Use only this data set; may be repeated.",
-            INPUT,
-            metavar="NAME",
-            autocompletion=_options.complete_results("dataset"),
-        ),
-    ] = None,
-    split: Annotated[
-        list[str] | None,
-        option(
-            "--split",
-            "Use only this split; may be repeated.",
-            INPUT,
-            metavar="SPLIT",
-            autocompletion=_options.complete_results("split"),
-        ),
-    ] = None,
-    design: Annotated[
-        list[str] | None,
-        option(
-            "--design",
-            "Use only this design; may be repeated.",
-            INPUT,
-            metavar="DESIGN",
-            autocompletion=_options.complete_results("design"),
-        ),
-    ] = None,
+    dataset: Annotated[list[str] | None, only("dataset", "data set", "NAME")] = None,
+    split: Annotated[list[str] | None, only("split", "split", "SPLIT")] = None,
+    design: Annotated[list[str] | None, only("design", "design", "DESIGN")] = None,
     columns: Annotated[
         str | None, option("--columns", "Column names, such as user=uid,system=model.", INPUT, metavar=COLUMNS)
     ] = None,
@@ -187,7 +164,6 @@ def compare(
 
     Example: recassay compare results --baseline popular --power
     """
-    _common.announce_compilation(quiet or as_json)
     from recassay.comparison.rules import SuddenDeathOptions
     from recassay.engine.decisions.decide import decide
     from recassay.engine.finished.read import is_finished
@@ -229,7 +205,7 @@ def compare(
     _common.fail_on(fail_on, result.findings)
 
 
-def _results(sources: list[str]) -> ResultFolder | None:
+def _results(sources: list[str]) -> "ResultFolder | None":
     """Return the content of a folder of results; None unless ``sources``, the arguments of the command, are one."""
     from recassay.report.folder.results import SUMMARY, read_results
 
@@ -237,13 +213,13 @@ def _results(sources: list[str]) -> ResultFolder | None:
 
 
 def _show(
-    scores: ScoreSet,
-    result: Decision,
+    scores: "ScoreSet",
+    result: "Decision",
     output: Path | None,
     table: str,
     as_json: bool,
-    folder: ResultFolder | None,
-    groups: tuple[tuple[str, GroupScores], ...],
+    folder: "ResultFolder | None",
+    groups: "tuple[tuple[str, GroupScores], ...]",
     *,
     details: bool,
 ) -> None:
@@ -267,7 +243,7 @@ def _show(
             columns = ", ".join(dict.fromkeys(one.by for _, one in groups))
             screen.print(Text(f"The folder has means by group ({columns}): --details"))
         for place, one in groups if details else ():
-            screen.print(*([Text(place)] if place else []), groups_text(one), sep="\n")
+            screen.print(*([Text(place)] if place else []), groups_text(one, result.unit), sep="\n")
     else:
         typer.echo(compared.decision_table(scores, result, table), nl=False)
     if output is not None:

@@ -3,8 +3,6 @@
 ``recassay warm`` runs it, and two more, to compile what most commands need.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import tempfile
@@ -74,7 +72,6 @@ def demo(
 
     Example: recassay demo -o first
     """
-    _common.announce_compilation(quiet or as_json)
     from rich.text import Text
 
     with _common.progress(quiet or as_json) as progress:
@@ -89,8 +86,8 @@ def demo(
 
 
 def run_demo(
-    folder: str | Path, seed: int = 1, progress: StageProgress | None = None
-) -> tuple[Scores, Comparison, str]:
+    folder: str | Path, seed: int = 1, progress: "StageProgress | None" = None
+) -> "tuple[Scores, Comparison, str]":
     """Run the demo and write it to a folder, which must be new, empty, or from an earlier demo.
 
     Return the scores, the comparison, and the command that makes the same table. The systems are scored from the
@@ -107,7 +104,7 @@ def run_demo(
     from recassay.models.baselines import Popular, Random
     from recassay.models.factors import PureSVD
     from recassay.report.folder.results import write_results
-    from recassay.report.tables.scores import to_markdown
+    from recassay.report.tables.scores import score_table
 
     report = progress or (lambda _stage, _done, _of: None)
     systems: dict[str, CanFit] = {"popular": Popular(), "pure-svd": PureSVD(factors=20), "random": Random(seed)}
@@ -136,11 +133,11 @@ def run_demo(
         )
         comparison = compare(scores, baseline=BASELINE, progress=lambda done, total: report("comparing", done, total))
         write_results(scores, comparison, target, {**IDENTITY, "seed": seed}, command=command)
-        write_text(to_markdown(scores, comparison), target / "summary.md")
+        write_text(score_table(scores, comparison, "markdown"), target / "summary.md")
     return scores, comparison, command
 
 
-def hold_out(log: Interactions, share: float = 0.2, *, seed: int = 0) -> tuple[Interactions, Truth]:
+def hold_out(log: "Interactions", share: float = 0.2, *, seed: int = 0) -> "tuple[Interactions, Truth]":
     """Return the training log, and the truth made of a random share of each user's events.
 
     The share is rounded down, but is at least one event. A user with a single event keeps it and is not in the truth.

@@ -1,14 +1,12 @@
 """``recassay list`` and ``recassay explain``: names that are available, and their documentation."""
 
-from __future__ import annotations
-
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from recassay.cli import _common, _options
-from recassay.errors import UsageError
-from recassay.naming.grammar import suggest
+from recassay.naming.grammar import require_known
 
 KINDS = (
     "metrics", "models", "sequence-models", "splits", "filters", "sequences", "protocols", "designs", "experiments",
@@ -33,10 +31,9 @@ def list_names(
     """
     from recassay.report import listing
 
-    if kind not in KINDS:
-        raise UsageError("U107", f"there is no list of '{kind}'", where="recassay list", hint=suggest(kind, KINDS))
+    require_known(kind, KINDS, "U107", f"there is no list of '{kind}'", where="recassay list")
     rows = listing.entries(kind)
-    _common.show(as_json, lambda: [entry.to_dict() for entry in rows], lambda: listing.listing_table(kind, rows))
+    _common.show(as_json, lambda: list(map(asdict, rows)), lambda: listing.listing_table(kind, rows))
 
 
 def explain(
@@ -56,5 +53,5 @@ def explain(
     """
     from recassay.report import listing
 
-    page = listing.explanation(name)
-    _common.show(as_json, page.to_dict, lambda: listing.explanation_text(page))
+    page = listing.explain(name)
+    _common.show(as_json, lambda: asdict(page), lambda: listing.explanation_text(page))

@@ -1,7 +1,5 @@
 """``recassay gate``: may a candidate replace the baseline? Its exit status stops a build."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -103,7 +101,7 @@ def gate(
     ] = None,
     table: _options.TextOrMarkdown = "text",
     as_json: _options.AsJson = False,
-    quiet: _options.Quiet = False,
+    quiet: _options.Quiet = False,  # noqa: ARG001  (main reads it)
 ) -> None:
     """Say whether a candidate may replace the baseline: pass, fail, undecided or suspicious.
 
@@ -111,8 +109,8 @@ def gate(
 
     Example: recassay gate truth.parquet new.parquet --baseline old.parquet -m "ndcg@10 recall@20" --margin 0.5%
     """
-    _common.announce_compilation(quiet or as_json)
     from recassay.api.gate import gate as judge_candidate
+    from recassay.api.score import several
     from recassay.data.fold_files import identity_of
     from recassay.data.io.manifest import require_own_folder
 
@@ -130,7 +128,8 @@ def gate(
             what = "the gate has no " + ("metric" if name == "metrics" else name)
             raise UsageError("U105", what, hint=f"give it as {flag}, or as `{name}:` in the gate file")
     if not isinstance(settings.get("by", {}), Mapping):
-        settings["by"] = dict(_column_and_margin(text) for text in _listed(settings["by"]))
+        parts = (text.partition("=") for text in several(settings["by"]))
+        settings["by"] = {column.strip(): own.strip() for column, _, own in parts}
     settings["truth"], settings["train"] = _runs.of_fold(settings["truth"], settings.get("train"))
     undecided_passes = settings.pop("undecided") == "pass"
     if output is not None:
@@ -162,6 +161,7 @@ def gate(
 
 def read_gate_file(path: Path, known: tuple[str, ...]) -> dict[str, Any]:
     """Return the settings of a gate file, its paths relative to the folder of the file; raise U132 for unknown keys."""
+    from recassay.data.io.lake import beside
     from recassay.study.config.reading import read_document
 
     document = read_document(path)
@@ -172,15 +172,5 @@ def read_gate_file(path: Path, known: tuple[str, ...]) -> dict[str, Any]:
     settings = dict(document.content)
     for name in PATHS:
         if isinstance(settings.get(name), str) and settings[name] != "known":
-            settings[name] = str(path.parent / settings[name])
+            settings[name] = str(beside(path.parent, settings[name]))
     return settings
-
-
-def _listed(value: Any) -> list[str]:
-    return [value] if isinstance(value, str) else list(value or ())
-
-
-def _column_and_margin(text: str) -> tuple[str, str]:
-    """Return column and margin of a text such as ``country=2%``; the margin is empty if the text has none."""
-    column, _, own = text.partition("=")
-    return column.strip(), own.strip()

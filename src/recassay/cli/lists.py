@@ -1,7 +1,5 @@
 """``recassay rerank`` and ``recassay correct``: lists made more diverse, and metrics estimated from sampled ranks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any

@@ -1,7 +1,5 @@
 """``recassay split`` and ``recassay stats``: a log divided into folds as files, and its statistics."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -97,7 +95,7 @@ def split(
     )
 
 
-def _splitter(text: str, rule: str | None) -> Callable[[Interactions], tuple[Fold | SequenceFold, ...]]:
+def _splitter(text: str, rule: str | None) -> "Callable[[Interactions], tuple[Fold | SequenceFold, ...]]":
     """Return a function from a log to its folds; ``rule`` makes the sequences that a split of sequences divides."""
     from recassay.naming.grammar import parse as parse_expression
     from recassay.split import parse
@@ -110,7 +108,7 @@ def _splitter(text: str, rule: str | None) -> Callable[[Interactions], tuple[Fol
         return lambda log: tuple(parse(text)(log))
     split, sequencer = of_sequences.parse_split(text), of_sequences.parse_rule(rule or _options.RULE)
 
-    def divide(log: Interactions) -> tuple[SequenceFold, ...]:
+    def divide(log: "Interactions") -> "tuple[SequenceFold, ...]":
         made = sequencer(log)
         return tuple(
             replace(one, how={**one.how, "sequences": str(sequencer)}, removed={**made.removed, **one.removed})
@@ -120,7 +118,7 @@ def _splitter(text: str, rule: str | None) -> Callable[[Interactions], tuple[Fol
     return divide
 
 
-def _described(fold: Fold | SequenceFold, folder: Path) -> dict[str, Any]:
+def _described(fold: "Fold | SequenceFold", folder: Path) -> dict[str, Any]:
     parts = {"train": fold.train, "validation": getattr(fold, "validation", None), "test": fold.test}
     sizes = {name: len(part) for name, part in parts.items() if part is not None}
     return {"folder": str(folder), "number": fold.number, **sizes, "leakage": fold.leakage, "how": dict(fold.how)}

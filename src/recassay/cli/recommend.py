@@ -1,7 +1,5 @@
 """``recassay fit`` and ``recassay recommend``: fit a model on a fold or a log, and write what it recommends."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,7 +39,7 @@ def fit(
     ],
     columns: _options.Columns = None,
     items: Items = None,
-    quiet: _options.Quiet = False,
+    quiet: _options.Quiet = False,  # noqa: ARG001  (main reads it)
 ) -> None:
     """Fit a model on the training log of a fold, or on a whole log, and write the fitted model to a file.
 
@@ -52,7 +50,6 @@ def fit(
     if output.suffix != SUFFIX:
         hint = f"use a name that ends in {SUFFIX}"
         raise UsageError("U111", f"a fitted model is not written to '{output.name}'", where="-o", hint=hint)
-    _common.announce_compilation(quiet)
     described, fitted = _fitted(model, _fold(fold, columns, items))
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -101,7 +98,7 @@ def recommend(
         str, typer.Option("--how", metavar="HOW", help="Of sequences: sample, argmax, beam, sample_without_repeats.")
     ] = "sample",
     as_json: _options.AsJson = False,
-    quiet: _options.Quiet = False,
+    quiet: _options.Quiet = False,  # noqa: ARG001  (main reads it)
 ) -> None:
     """Recommend to the test users of a fold, or to all users of a log, and write the lists as a run file.
 
@@ -112,7 +109,6 @@ def recommend(
     Example: recassay recommend "PureSVD(factors=20)" folds/0 -o folds/0/runs/svd.parquet
     """
     _runs.refuse_unwritable(output)
-    _common.announce_compilation(quiet or as_json)
     import numpy as np
 
     from recassay.data.fold import known_users
@@ -171,7 +167,7 @@ def _fitted(text: str, fold: Any) -> tuple[Any, Any]:
 
 def _continue_seeds(
     model: str,
-    sequences: Sequences | SequenceFold,
+    sequences: "Sequences | SequenceFold",
     output: Path,
     *,
     seeds: str | None,

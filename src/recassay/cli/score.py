@@ -1,7 +1,5 @@
 """``recassay score``: evaluate run files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,13 +7,18 @@ import typer
 
 from recassay.cli import _common, _options, _runs
 from recassay.cli._options import COLUMNS, OUTPUT, STATISTICS, choice, option
-from recassay.errors import UsageError
 from recassay.naming import choices
-from recassay.naming.grammar import suggest
+from recassay.naming.grammar import require_known
 
 DEFAULT_METRICS = "ndcg@10 recall@10 precision@10 mrr map hit@10"
 PLACE = {"protocol": "sequence", "design": "sequences"}  # of scores, as in a study
 INPUT, CONVENTIONS, GROUPS = "Input", "Conventions", "Groups"
+
+
+def columns_of(name: str, table: str) -> Any:
+    """Return the option for the column names of a table, if they are not those of the runs."""
+    what = f"Column names of the {table}, if they differ from those of the runs."
+    return option(f"--{name}-columns", what, INPUT, metavar=COLUMNS)
 
 
 def score(
@@ -72,42 +75,10 @@ def score(
             metavar=f"[RUN:]{COLUMNS}",
         ),
     ] = None,
-    truth_columns: Annotated[
-        str | None,
-        option(
-            "--truth-columns",
-            "Column names of the truth, if they differ from those of the runs.",
-            INPUT,
-            metavar=COLUMNS,
-        ),
-    ] = None,
-    train_columns: Annotated[
-        str | None,
-        option(
-            "--train-columns",
-            "Column names of the training log, if they differ from those of the runs.",
-            INPUT,
-            metavar=COLUMNS,
-        ),
-    ] = None,
-    users_columns: Annotated[
-        str | None,
-        option(
-            "--users-columns",
-            "Column names of the table of users, if they differ from those of the runs.",
-            INPUT,
-            metavar=COLUMNS,
-        ),
-    ] = None,
-    items_columns: Annotated[
-        str | None,
-        option(
-            "--items-columns",
-            "Column names of the table of items, if they differ from those of the runs.",
-            INPUT,
-            metavar=COLUMNS,
-        ),
-    ] = None,
+    truth_columns: Annotated[str | None, columns_of("truth", "truth")] = None,
+    train_columns: Annotated[str | None, columns_of("train", "training log")] = None,
+    users_columns: Annotated[str | None, columns_of("users", "table of users")] = None,
+    items_columns: Annotated[str | None, columns_of("items", "table of items")] = None,
     input_format: Annotated[
         str | None, option("--format", "Format of the run files, if it is not recognised.", INPUT, metavar="FORMAT")
     ] = None,
@@ -275,21 +246,26 @@ def score(
     Example: recassay score truth.parquet runs/ -m "ndcg@10 recall@20" --baseline popular
     """
     quiet = quiet or as_json
-    _common.announce_compilation(quiet)
     from recassay.api.score import score as score_runs
-    from recassay.data.fold_files import identity_of
+    from recassay.data.fold_files import TRUTH, identity_of, is_sequence_fold
     from recassay.data.io.manifest import require_own_folder
     from recassay.engine.lists.until import Until
     from recassay.engine.options import ConventionOptions, Execution, GroupOptions, ReadOptions
     from recassay.stats.intervals import Uncertainty
 
+    if engine == "spark":
+        from recassay.backends.spark.score import sources_of
+    else:
+        from recassay.data.io import run_sources as sources_of  # type: ignore[assignment]
+
     truth, train = _runs.of_fold(truth, train)
-    systems = _systems(runs, engine)
-    if baseline is not None and baseline not in systems:
-        raise UsageError("U108", f"'{baseline}' is not known", where="--baseline", hint=suggest(baseline, systems))
-    shared, own = _runs.columns_by_run(columns or (), systems)
+    systems = dict(sources_of(runs))
+    if baseline is not None:
+        require_known(baseline, systems, "U108", f"'{baseline}' is not known", where="--baseline")
+    shared, own = _runs.columns_by_run(columns, systems) if columns else (None, {})
     uncertainty = Uncertainty(None if interval == "none" else interval, level, resamples, seed)
-    sequences = _runs.sequence_fold_of(truth)
+    folder, name = Path(truth).parent, Path(truth).name
+    sequences = folder if name == TRUTH and is_sequence_fold(folder) else None
     if output is not None:
         require_own_folder(output)
     with _common.progress(quiet) as report:
@@ -336,12 +312,3 @@ def score(
     where = {**identity_of(truth), **({} if sequences is None else PLACE)}
     _common.show_scores(scores, comparison, where, output, table, as_json)
     _common.fail_on(fail_on, scores.findings)
-
-
-def _systems(runs: list[str], engine: str) -> dict[str, Any]:
-    """Return the runs by name; a run is the path of a local file, or of files that Spark reads."""
-    if engine == "spark":
-        from recassay.backends.spark.score import sources_of
-    else:
-        from recassay.data.io import run_sources as sources_of  # type: ignore[assignment]
-    return dict(sources_of(runs))

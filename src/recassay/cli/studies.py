@@ -1,13 +1,12 @@
 """``recassay run`` and ``recassay reproduce``: studies, and the claims of a paper."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from recassay.cli import _common, _options
+from recassay.cli._options import option
 from recassay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,6 +14,12 @@ if TYPE_CHECKING:
 
     from recassay.reproduction.run import Reproduction
     from recassay.study.store.results import Results
+
+
+Data = Annotated[
+    Path | None, option("--data", "Folder that holds the data by name.  [default: $RECASSAY_DATA]", metavar="FOLDER")
+]
+Jobs = Annotated[int | None, option("--jobs", "Number of threads; results do not depend on it.", metavar="N", min=1)]
 
 
 def run(
@@ -25,21 +30,13 @@ def run(
             "-o", "--output", metavar="FOLDER", help="Folder for the results; an interrupted study resumes there."
         ),
     ],
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            "--data", metavar="FOLDER", help="Folder that holds the data sets by name.  [default: $RECASSAY_DATA]"
-        ),
-    ] = None,
+    data: Data = None,
     quick: Annotated[bool, typer.Option("--quick", help="Run the small version that the study defines.")] = False,
     values: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter of the study; may be repeated."),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", metavar="N", min=1, help="Number of threads; results do not depend on it."),
-    ] = None,
+    jobs: Jobs = None,
     trust: Annotated[
         bool, typer.Option("--trust", help="Read pickled models of other packages from FOLDER: they can run any code.")
     ] = False,
@@ -76,7 +73,6 @@ def run(
     from recassay.study.plan.parsing import read_plan
 
     read_plan(study, quick=quick, values=parameters)  # tells mistakes before all else is imported
-    _common.announce_compilation(quiet or as_json)
     from recassay.study.run.study import run_study
 
     try:
@@ -101,14 +97,14 @@ def run(
     _finish(results, as_json, times, fail_on)
 
 
-def _finish(results: Results, as_json: bool, times: bool, fail_on: str | None) -> None:
+def _finish(results: "Results", as_json: bool, times: bool, fail_on: str | None) -> None:
     """Print the results; exit with status 1 if a model failed, or a finding is at least as severe as ``fail_on``."""
     _show(results, as_json, times)
     if results.failures or (fail_on and results.at_least(fail_on)):
         raise typer.Exit(1)
 
 
-def _show(results: Results, as_json: bool, times: bool) -> None:
+def _show(results: "Results", as_json: bool, times: bool) -> None:
     if as_json:
         measured = {"times": list(results.times)} | ({"calls": list(results.calls)} if results.calls else {})
         _common.print_json(results.document() | (measured if times else {}))
@@ -155,10 +151,7 @@ def reproduce(
     name: Annotated[
         str | None, typer.Argument(metavar="[PAPER]", help="Name of a paper (--list), or its YAML file.")
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", metavar="FOLDER", help="Folder that holds the data by name.  [default: $RECASSAY_DATA]"),
-    ] = None,
+    data: Data = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FOLDER", help="Folder for studies, which resume there, and results."),
@@ -166,10 +159,7 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Use small generated data: shows that everything works, and nothing else.")
     ] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", metavar="N", min=1, help="Number of threads; results do not depend on it."),
-    ] = None,
+    jobs: Jobs = None,
     listed: Annotated[bool, typer.Option("--list", help="List the papers and their stored verdicts.")] = False,
     check: Annotated[
         bool,
@@ -197,7 +187,6 @@ def reproduce(
             "U105", f"reproduce needs {lacks}", hint="recassay reproduce PAPER -o FOLDER; --list has names"
         )
     file = find_paper(name)
-    _common.announce_compilation(quiet or as_json)
     tell = (lambda _: None) if quiet or as_json else (lambda source: _common.say(f"{file.name}: {source} ..."))
     found = run(file, output, data=data, quick=quick, threads=jobs, report=tell)
     _common.show(as_json, found.to_dict, lambda: _verdicts(found))
@@ -208,7 +197,7 @@ def reproduce(
     _common.say(f"The results are in {output / RESULT}")
 
 
-def _verdicts(found: Reproduction) -> RenderableType:
+def _verdicts(found: "Reproduction") -> "RenderableType":
     """Return a table of the verdict on every claim with our number and the paper's."""
     from recassay.report.tables.model import Cell, Column, ResultTable, Terminal
 

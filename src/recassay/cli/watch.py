@@ -1,7 +1,5 @@
 """``recassay watch``: live evaluation of a recommender while people use it."""
 
-from __future__ import annotations
-
 import re
 import signal
 import sys
@@ -18,14 +16,12 @@ from recassay.cli._options import OUTPUT, STATISTICS, option
 from recassay.errors import UsageError
 
 if TYPE_CHECKING:
-    from rich.live import Live
-
-    from recassay.live.server import Server
     from recassay.live.watcher import Watcher
 
 EVENTS, DECISION, TEST = "Events", "Decision", "Simulation"
 METRICS = "ndcg@10 hit@10 mrr@10 precision@10 recall@10 map@10"
 Value = TypeVar("Value")
+NUMBER, LIMITS = "a number, as in NAME=NUMBER", "a pair of limits, as in METRIC=LOW:HIGH"
 SHOW_EVERY = 1.0  # seconds between two live tables
 
 
@@ -229,8 +225,9 @@ def watch(
         " ".join(metric) if metric else METRICS,
         tuple(rule for one in until or () for rule in read_rules(one)),
         window=window, lateness=lateness, idle=idle, segments=segment or (), unit=unit, user_window=user_window,
-        every=every, shares=numbers(share, "--share"), alpha=round(1 - level, 12),
-        gains=numbers(kinds, "--kinds"), max_items=max_items, limits=ranges(limits), control=control,
+        every=every, shares=by_name(share, "--share", _number, NUMBER), alpha=round(1 - level, 12),
+        gains=by_name(kinds, "--kinds", _number, NUMBER), max_items=max_items,
+        limits=by_name(limits, "--limits", _range, LIMITS), control=control,
     )  # fmt: skip
     from recassay.live.watcher import Watcher
 
@@ -262,7 +259,7 @@ def _check(
 
 
 def _run(
-    watcher: Watcher, sources: Any, simulation: Any, rate: float | None, replay: bool, once: bool, notify: str | None,
+    watcher: "Watcher", sources: Any, simulation: Any, rate: float | None, replay: bool, once: bool, notify: str | None,
     http: str | None, quiet: bool,
 ) -> None:  # fmt: skip
     """Read and evaluate events until the sources end or the user stops, showing results as the options say.
@@ -284,11 +281,11 @@ def _run(
     if watcher.journal is not None:
         watcher.count_deliveries(open_sources(sources, follow=False))
     notifier = Notifier(notify, watcher, _common.say) if notify else None
-    server: Server | None = None
-    live: Live | None = None
+    server: Any = None
+    live: Any = None
     last_shown = 0.0
 
-    def update(watcher: Watcher) -> bool:
+    def update(watcher: "Watcher") -> bool:
         """Show the results after a commit; return whether a rule was decided, which ends a watch without a server."""
         nonlocal last_shown
         if notifier is not None:
@@ -328,12 +325,11 @@ def _run(
 
 
 def _command() -> str:
-    """Return the command line without secrets: the webhook's URL, and passwords in the URLs of sources."""
-    line = re.sub(r"--notify[ =]\S+", "--notify URL", _common.command_line())
-    return re.sub(r"(://)[^\s/@]*@", r"\1", line)
+    """Return the command line without secrets: passwords in the URLs of sources, and the URL of the webhook."""
+    return re.sub(r"--notify[ =]\S+", "--notify URL", _common.command_line())
 
 
-def _end(watcher: Watcher, output: Path | None, as_json: bool, fail_on: str | None) -> None:
+def _end(watcher: "Watcher", output: Path | None, as_json: bool, fail_on: str | None) -> None:
     """Print the results, and write them if there is an output folder.
 
     Exit with status 1 if an arm was found to be harmful, or if a finding is at least as severe as ``fail_on``.
@@ -353,33 +349,27 @@ def _end(watcher: Watcher, output: Path | None, as_json: bool, fail_on: str | No
     _common.fail_on(fail_on, found.findings)
 
 
-def numbers(text: str | None, name: str) -> dict[str, float]:
-    """Return ``{"a": 1.0, "b": 2.0}`` for the text ``a=1,b=2``; a name without a number has 1.
+def by_name(text: str | None, option: str, read: Callable[[str], Value], what: str) -> dict[str, Value]:
+    """Return ``{"a": 1.0, "b": 2.0}`` for the text ``a=1,b=2``, where ``read`` returns the value of each part.
 
-    Raise U107 for a value that is not a number; ``name`` is the option that the error names.
+    Raise U107 for a value that is not ``what`` the option takes.
     """
-    parts = [part.partition("=") for part in filter(None, (text or "").split(","))]
-    hint = f"{name} {text}", "a number", "write NAME=NUMBER,..."
-    return {key.strip(): _read(lambda value: float(value or 1), value, *hint) for key, _, value in parts}
+    values = {}
+    for part in filter(None, (text or "").split(",")):
+        name, value = part.rsplit("=", 1) if "=" in part else (part, "")
+        try:
+            values[name.strip()] = read(value)
+        except ValueError:
+            raise UsageError("U107", f"{value!r} is not {what}", where=f"{option} {text}") from None
+    return values
 
 
-def ranges(text: str | None) -> dict[str, tuple[float, float]]:
-    """Return ``{"novelty@10": (0.0, 20.0)}``, lowest and highest value, for the text ``novelty@10=0:20``.
-
-    Several are separated by commas. Raise U107 for other texts.
-    """
-
-    def limits(value: str) -> tuple[float, float]:
-        low, high = value.split(":")
-        return float(low), float(high)
-
-    parts = [part.rpartition("=") for part in filter(None, (text or "").split(","))]
-    hint = f"--limits {text}", "a pair of limits", "write METRIC=LOW:HIGH"
-    return {key.strip(): _read(limits, value, *hint) for key, _, value in parts}
+def _number(text: str) -> float:
+    """Return a number; 1 for an empty text."""
+    return float(text or 1)
 
 
-def _read(convert: Callable[[str], Value], value: str, where: str, what: str, hint: str) -> Value:
-    try:
-        return convert(value)
-    except ValueError:
-        raise UsageError("U107", f"{value!r} is not {what}", where=where, hint=hint) from None
+def _range(text: str) -> tuple[float, float]:
+    """Return the lowest and the highest value of a text such as ``0:20``."""
+    low, high = text.split(":")
+    return float(low), float(high)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -73,7 +74,7 @@ class LazyColumns:
     So a Parquet file can be read with one column in memory at a time. ``narrow`` returns a column of ids in a form that
     becomes codes faster (see :meth:`ids`), or None if there is none. ``positions`` is True if the name of the time
     column or the format says that it holds positions (1, 2, 3, ...) rather than times. ``remarks`` are texts about the
-    table that findings quote, by finding code.
+    table that findings quote, by finding code. ``unit`` is what the table's column of users is about: a user, a query.
 
     >>> columns = LazyColumns({"user_id": lambda: pl.Series([1, 2])})
     >>> columns["user_id"].to_list(), columns.frame().shape
@@ -88,28 +89,21 @@ class LazyColumns:
         remarks: Mapping[str, str] | None = None,
         *,
         positions: bool = False,
+        unit: str = "user",
     ) -> None:
         self._fetch = fetch
+        self.columns = list(fetch)
         self._narrow = narrow
         self.remarks = dict(remarks or {})
         self.positions = positions
+        self.unit = unit
         self.rows = next(iter(fetch.values()))().len() if rows is None else rows
 
     @classmethod
-    def of(
-        cls, frame: pl.DataFrame, remarks: Mapping[str, str] | None = None, *, positions: bool = False
-    ) -> LazyColumns:
-        """Return the columns of a frame that is in memory; ``remarks`` and ``positions`` are as in the class."""
+    def of(cls, frame: pl.DataFrame, remarks: Mapping[str, str] | None = None, **about: Any) -> LazyColumns:
+        """Return the columns of a frame that is in memory; ``remarks`` and ``about`` are as in the class."""
         fetch = {name: partial(frame.get_column, name) for name in frame.columns}
-        return cls(fetch, frame.height, None, remarks, positions=positions)
-
-    @property
-    def columns(self) -> list[str]:
-        """Return the names of the columns."""
-        return list(self._fetch)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._fetch
+        return cls(fetch, frame.height, None, remarks, **about)
 
     def __getitem__(self, name: str) -> pl.Series:
         return self._fetch[name]().alias(name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ class GroupedRows:
 
     def __init__(self, table: Rows, by: str) -> None:
         self._table = table if isinstance(table, LazyColumns) else LazyColumns.of(table)
-        self.remarks = self._table.remarks
+        self.remarks, self.columns, self.unit = self._table.remarks, self._table.columns, self._table.unit
         self._moves: _Moves | None = None
         ids = self._table.ids(by)
         starts = _starts_of_runs(ids)
@@ -61,11 +61,6 @@ class GroupedRows:
             self.users = pl.Series(low + np.flatnonzero(used)) if users is None else users
             self.offsets = np.append(0, self._moves.offsets[1:][used])
         self.users = self.users.cast(pl.Int64) if self.users.dtype == pl.Int32 else self.users
-
-    @property
-    def columns(self) -> list[str]:
-        """Return the names of the columns."""
-        return self._table.columns
 
     def __getitem__(self, name: str) -> pl.Series:
         values = self._table[name]
@@ -180,20 +175,18 @@ def _starts_of_runs(ids: Ids) -> NDArray[np.int64] | None:
     numbers = ids.keys if isinstance(ids, HashedTexts) else ids.to_physical()
     starts = np.empty(0, np.int64)
     for rows in (min(FIRST_LOOK, numbers.len()), numbers.len()):
-        starts = np.concatenate([np.zeros(min(1, rows), np.int64), *_changes(numbers.slice(0, rows))])
+        differs = compare_neighbours(numbers.slice(0, rows), np.not_equal)
+        later = each_block(
+            partial(lambda mask, begin, end: np.flatnonzero(mask[begin:end]) + (begin + 1), differs),
+            differs.size,
+            size=ROWS_PER_BLOCK,
+        )
+        starts = np.concatenate([np.zeros(min(1, rows), np.int64), *later])
         if starts.size * SHORT_RUN > rows and not _ids_at(ids, starts).is_sorted():
             return None
         if rows == numbers.len():
             break
     return starts
-
-
-def _changes(numbers: pl.Series) -> list[NDArray[np.int64]]:
-    """Return the rows that differ from the row before them, ascending, in several arrays."""
-    differs = compare_neighbours(numbers, np.not_equal)
-    return each_block(
-        lambda begin, end: np.flatnonzero(differs[begin:end]) + (begin + 1), differs.size, size=ROWS_PER_BLOCK
-    )
 
 
 def _ids_at(ids: Ids, rows: NDArray[np.int64]) -> pl.Series:
@@ -208,7 +201,7 @@ def _codes_of(ids: Ids) -> tuple[pl.Series | None, NDArray[np.int32], int, int]:
     32-bit integers that are close together are their own codes, from the lowest to the highest. Some of these may not
     occur, so the distinct ids are None. All other ids get the codes 0, 1, ... without gaps.
     """
-    if isinstance(ids, pl.Series) and ids.dtype.is_integer() and ids.len() and (found := narrowed(ids)) is not None:
+    if isinstance(ids, pl.Series) and ids.dtype.is_integer() and (found := narrowed(ids)) is not None:
         codes, low, high = found
         if high - low < SPARSE * codes.size:
             return None, codes, low, high - low + 1

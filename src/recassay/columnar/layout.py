@@ -69,6 +69,17 @@ def readonly(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
+def run_kernel(
+    kernel: Any, n: int, inputs: Sequence[Any], *outputs: NDArray[Any], size: int, threads: int | None = None
+) -> None:
+    """Call ``kernel(begin, end, *inputs, *outputs)`` for each block of ``size`` numbers below ``n``, over threads.
+
+    Arrays among ``inputs`` are given to the kernel read-only; it writes to ``outputs``.
+    """
+    fixed = [readonly(value) if isinstance(value, np.ndarray) else value for value in inputs]
+    each_block(lambda begin, end: kernel(begin, end, *fixed, *outputs), n, size=size, threads=threads)
+
+
 def one_number(value: float, rows: int) -> NDArray[np.float64]:
     """Return an array in which one number stands for all rows, so that it takes no memory.
 
@@ -195,7 +206,7 @@ def strictly_ordered(offsets: NDArray[np.int64], values: pl.Series, *, descendin
 def narrowed(values: pl.Series) -> tuple[NDArray[np.int32], int, int] | None:
     """Return integers as (an int32 array, the lowest, the highest); None if one of them is not a 32-bit id.
 
-    There must be at least one. ``INT32.min`` is not an id. A column of one chunk of 32-bit integers is not copied.
+    Of no integers, both are 0. ``INT32.min`` is not an id. A column of one chunk of 32-bit integers is not copied.
 
     >>> narrowed(pl.Series([7, 5]))[1:], narrowed(pl.Series([1 << 40]))
     ((5, 7), None)
@@ -217,7 +228,7 @@ def narrowed(values: pl.Series) -> tuple[NDArray[np.int32], int, int] | None:
         return min(low for low, _ in found), max(high for _, high in found)
 
     bounds = each_block(fill, values.len(), size=INTEGERS_PER_BLOCK)
-    low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
+    low, high = min((low for low, _ in bounds), default=0), max((high for _, high in bounds), default=0)
     return (out, low, high) if INT32.min < low and high <= INT32.max else None
 
 

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar._kernels import LOWER, UPPER, count_parts, intern, put, scatter_to_parts
 from recassay.columnar.columns import text_hashes
-from recassay.columnar.layout import readonly, starts_in_parts, take_numbers
+from recassay.columnar.layout import readonly, starts_in_parts
 from recassay.threads import available, blocks, each_block
 
 ROWS_PER_PIECE = 1 << 17
@@ -38,11 +39,8 @@ Words = NDArray[np.uint64]
 GATHERED_PER_BLOCK = 1 << 16
 MOST_SHARED = 4  # orders that are kept; tables that all differ would fill the memory
 
-Key = tuple[int, int, int]
 
-
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """Two hashes, a key and a check, of some rows that follow each other; ``begin`` is the first of these rows."""
 
     begin: int
@@ -50,24 +48,12 @@ class Piece:
     checks: Words
 
 
-@dataclass(frozen=True)
-class DistinctIds:
+class DistinctIds(NamedTuple):
     """Distinct ids in the order of their numbers: the first row of each, and its two hashes."""
 
     rows: NDArray[np.int64]
     keys: Words
     checks: Words
-
-    @classmethod
-    def joined(cls, several: Sequence[DistinctIds]) -> DistinctIds:
-        """Return the ids of several one after another."""
-        if len(several) == 1:
-            return several[0]
-        return cls(*(np.concatenate([getattr(one, name) for one in several]) for name in ("rows", "keys", "checks")))
-
-    def at(self, places: NDArray[np.int64]) -> DistinctIds:
-        """Return the ids at these places."""
-        return DistinctIds(self.rows[places], self.keys[places], self.checks[places])
 
 
 @dataclass(frozen=True)
@@ -98,42 +84,52 @@ class Numbering:
     rows: int
 
     @classmethod
-    def of(cls, keys: Iterable[Words], checks: Iterable[Words]) -> Numbering:
+    def of(cls, keys: Sequence[Words], checks: Sequence[Words]) -> Numbering:
         """Give numbers to the distinct pairs of a key and the upper half of a check, two hashes of each row's id.
 
         Both are chunks, of which two at a time have the same rows.
         """
-        pieces = list(_pieces(keys, checks))
-        rows = sum(piece.keys.size for piece in pieces)
+        firsts = list(accumulate((chunk.size for chunk in keys), initial=0))
+        pieces = [  # small ones, so that threads get equal shares of them
+            Piece(first + begin, readonly(some[begin:end]), readonly(others[begin:end]))
+            for first, some, others in zip(firsts, keys, checks, strict=False)
+            for begin, end in blocks(some.size, ROWS_PER_PIECE)
+        ]
+        rows = firsts[-1]
         if rows > ROWS_PER_BLOCK:
             look = Piece(0, pieces[0].keys[:FIRST_LOOK], pieces[0].checks[:FIRST_LOOK])
-            if number_in_order([look])[1].rows.size > MANY * look.keys.size:
+            if _Table().number([look])[1].rows.size > MANY * look.keys.size:
                 return _in_parts(pieces, rows)
-        return _in_blocks(pieces, rows)
+        # Few large blocks: each has nearly all ids, which one thread then numbers together.
+        n_blocks = min(-(-rows // ROWS_PER_BLOCK), BLOCKS_PER_THREAD * available())
+        shares = [list(share) for _, share in groupby(pieces, lambda piece: piece.begin * n_blocks // rows)] or [[]]
+        found = each_block(lambda share, _: _Table().number(shares[share]), len(shares), size=1)
+        if len(found) == 1:
+            return cls(found[0][1], [Part(slice(0, rows), found[0][0], slice(None))], rows)
+        every = _joined(distinct for _, distinct in found)
+        shared, first = _Table().number([Piece(0, readonly(every.keys), readonly(every.checks))])
+        numbers = np.split(shared, np.cumsum([distinct.rows.size for _, distinct in found])[:-1])
+        parts = [
+            Part(slice(share[0].begin, share[0].begin + codes.size), codes, own)
+            for share, (codes, _), own in zip(shares, found, numbers, strict=True)
+        ]
+        at = first.rows
+        return cls(DistinctIds(every.rows[at], every.keys[at], every.checks[at]), parts, rows)
 
     def spread(self, values: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return for each row the value of its number; ``values`` has one for each number."""
         out = np.empty(self.rows, np.int32)
-        scattered = [(part, part.rows) for part in self.parts if not isinstance(part.rows, slice)]
 
         def fill(number: int, _: int) -> None:
-            part, rows = scattered[number]
-            put(readonly(values[part.numbers]), readonly(part.codes), readonly(rows), out)
-
-        each_block(fill, len(scattered), size=1)
-        for part in self.parts:
+            part = self.parts[number]
+            own = values[part.numbers]
             if isinstance(part.rows, slice):
-                take_numbers(values[part.numbers], part.codes, out=out[part.rows])
+                np.take(own, part.codes, out=out[part.rows], mode="clip")
+            else:
+                put(readonly(own), readonly(part.codes), readonly(part.rows), out)
+
+        each_block(fill, len(self.parts), size=1)
         return out
-
-
-def _pieces(keys: Iterable[Words], checks: Iterable[Words]) -> Iterator[Piece]:
-    """Yield the rows of all chunks in small pieces, so that threads get equal shares of them."""
-    first = 0
-    for own_keys, own_checks in zip(keys, checks, strict=True):
-        for begin, end in blocks(own_keys.size, ROWS_PER_PIECE):
-            yield Piece(first + begin, readonly(own_keys[begin:end]), readonly(own_checks[begin:end]))
-        first += own_keys.size
 
 
 class _Table:
@@ -157,29 +153,6 @@ class _Table:
             places = rows[begin:end] - piece.begin
             keys[begin:end], checks[begin:end] = piece.keys[places], piece.checks[places]
         return codes, DistinctIds(rows, keys, checks)
-
-
-def number_in_order(pieces: Sequence[Piece]) -> tuple[NDArray[np.int32], DistinctIds]:
-    """Return the number of each row's id, by first appearance, and the distinct ids."""
-    return _Table().number(pieces)
-
-
-def _in_blocks(pieces: Sequence[Piece], rows: int) -> Numbering:
-    """Give numbers to the rows of each block, and then to the distinct ids of all blocks together."""
-    # Few large blocks: each has nearly all ids, which one thread then numbers together.
-    n_blocks = min(-(-rows // ROWS_PER_BLOCK), BLOCKS_PER_THREAD * available())
-    shares = [list(share) for _, share in groupby(pieces, lambda piece: piece.begin * n_blocks // rows)] or [[]]
-    found = each_block(lambda share, _: number_in_order(shares[share]), len(shares), size=1)
-    every = DistinctIds.joined([distinct for _, distinct in found])
-    if len(found) == 1:
-        return Numbering(every, [Part(slice(0, rows), found[0][0], slice(None))], rows)
-    shared, first = number_in_order([Piece(0, readonly(every.keys), readonly(every.checks))])
-    numbers = np.split(shared, np.cumsum([distinct.rows.size for _, distinct in found])[:-1])
-    parts = [
-        Part(slice(share[0].begin, share[0].begin + codes.size), codes, own)
-        for share, (codes, _), own in zip(shares, found, numbers, strict=True)
-    ]
-    return Numbering(every.at(first.rows), parts, rows)
 
 
 def _in_parts(pieces: Sequence[Piece], rows: int) -> Numbering:
@@ -211,45 +184,16 @@ def _in_parts(pieces: Sequence[Piece], rows: int) -> Numbering:
         Part(checks[ends[part] : ends[part + 1]], codes, slice(edges[part], edges[part + 1]))
         for part, (codes, _) in enumerate(found)
     ]
-    return Numbering(DistinctIds.joined([distinct for _, distinct in found]), parts, rows)
+    return Numbering(_joined(distinct for _, distinct in found), parts, rows)
 
 
-@dataclass(frozen=True, eq=False)
-class TextOrder:
-    """Distinct texts in ascending order, and two hashes of each (see :func:`recassay.columnar.columns.text_hashes`)."""
-
-    texts: pl.Series
-    keys: Words
-    checks: Words
-
-    @classmethod
-    def of(cls, ids: pl.Series, distinct: DistinctIds) -> TextOrder:
-        """Return the order of the ids in the rows of ``distinct``; within :func:`sharing_orders` each is found once."""
-        shared = _SHARED.get()
-        if shared is None:
-            return cls._sorted(ids, distinct)
-        key = _digest(distinct)
-        if (found := shared.get(key)) is None:
-            found = cls._sorted(ids, distinct)
-            if len(shared) < MOST_SHARED:
-                shared[key] = found
-        return found
-
-    @classmethod
-    def _sorted(cls, ids: pl.Series, distinct: DistinctIds) -> TextOrder:
-        texts = gathered(ids, distinct.rows).sort()
-        return cls(texts, *text_hashes(texts))
-
-    def places(self, distinct: DistinctIds) -> NDArray[np.int32]:
-        """Return the position in this order of each id of ``distinct``, found by its hashes.
-
-        Polars sorts texts two to four times as fast as it finds the order that sorts them.
-        """
-        numbering = Numbering.of([self.keys, distinct.keys], [self.checks, distinct.checks])
-        return numbering.spread(numbering.distinct.rows.astype(np.int32))[self.keys.size :]
+def _joined(several: Iterable[DistinctIds]) -> DistinctIds:
+    """Return the ids of several one after another."""
+    return DistinctIds(*map(np.concatenate, zip(*several, strict=True)))
 
 
-_SHARED: ContextVar[dict[Key, TextOrder] | None] = ContextVar("orders", default=None)
+TextOrder = tuple[pl.Series, Words, Words]  # texts in ascending order, and two hashes of each
+_SHARED: ContextVar[dict[tuple[int, ...], TextOrder] | None] = ContextVar("orders", default=None)
 
 
 @contextmanager
@@ -262,27 +206,34 @@ def sharing_orders() -> Iterator[None]:
         _SHARED.reset(before)
 
 
-def _digest(distinct: DistinctIds) -> Key:
-    """Return what two sets of ids have in common only if they are equal: their size, and sums of their hashes."""
-    keys, checks = (int(words.sum(dtype=np.uint64)) for words in (distinct.keys, distinct.checks & UPPER))
-    return distinct.rows.size, keys, checks
+def ordered(ids: pl.Series, distinct: DistinctIds) -> tuple[pl.Series, NDArray[np.int32]]:
+    """Return (ids of the rows of ``distinct`` in ascending order, position of each of these ids there).
+
+    Within :func:`sharing_orders` the same texts are sorted once. Two sets of ids are equal if they have the same size
+    and the same sums of hashes. Polars sorts texts two to four times as fast as it finds the order that sorts them, so
+    the positions are found by the hashes.
+    """
+    if ids.dtype != pl.String:
+        ids = gathered(ids, distinct.rows)
+        ascending = ids.arg_sort().to_numpy()
+        places = np.empty(ascending.size, np.int32)
+        places[ascending] = np.arange(ascending.size, dtype=np.int32)
+        return ids.gather(ascending), places
+    shared = _SHARED.get()
+    sums = (int(words.sum(dtype=np.uint64)) for words in (distinct.keys, distinct.checks & UPPER))
+    key = (distinct.rows.size, *sums)
+    order = None if shared is None else shared.get(key)
+    if order is None:
+        texts = gathered(ids, distinct.rows).sort()
+        order = texts, *text_hashes(texts)
+        if shared is not None and len(shared) < MOST_SHARED:
+            shared[key] = order
+    texts, keys, checks = order
+    numbering = Numbering.of([keys, distinct.keys], [checks, distinct.checks])
+    return texts, numbering.spread(numbering.distinct.rows.astype(np.int32))[keys.size :]
 
 
 def gathered(ids: pl.Series, rows: NDArray[np.int64]) -> pl.Series:
     """Return the ids of these rows, found on all threads."""
-    if rows.size <= GATHERED_PER_BLOCK:
-        return ids.gather(rows)
     found = each_block(lambda begin, end: ids.gather(rows[begin:end]), rows.size, size=GATHERED_PER_BLOCK)
-    return pl.concat(found, rechunk=False)
-
-
-def ordered(ids: pl.Series, distinct: DistinctIds) -> tuple[pl.Series, NDArray[np.int32]]:
-    """Return (ids of the rows of ``distinct`` in ascending order, position of each of these ids there)."""
-    if ids.dtype == pl.String:
-        order = TextOrder.of(ids, distinct)
-        return order.texts, order.places(distinct)
-    ids = gathered(ids, distinct.rows)
-    ascending = ids.arg_sort().to_numpy()
-    places = np.empty(ascending.size, np.int32)
-    places[ascending] = np.arange(ascending.size, dtype=np.int32)
-    return ids.gather(ascending), places
+    return pl.concat(found, rechunk=False) if found else ids.clear()

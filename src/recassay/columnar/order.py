@@ -37,7 +37,8 @@ def lexsort_groups(groups: NDArray[np.int32], keys: tuple[NDArray[Any], ...]) ->
     """
     if groups.size == 0 or not keys:
         return np.argsort(groups, kind="stable")
-    key = keys_from_zero(keys[-1])
+    key = ordered_keys(keys[-1])
+    key -= key.min()
     room = 64 - max(1, int(groups.max()).bit_length())
     spare = np.uint64(max(0, int(key.max()).bit_length() - room))  # low bits of the key that do not fit
     packed = (groups.astype(np.uint64) << np.uint64(room)) | (key >> spare)
@@ -52,18 +53,6 @@ def lexsort_groups(groups: NDArray[np.int32], keys: tuple[NDArray[Any], ...]) ->
         left = keys[:-1] if not spare else (*keys[:-1], key & ((np.uint64(1) << spare) - np.uint64(1)))
         order[tied] = rows[lexsort_groups(run, tuple(key[rows] for key in left))]
     return order
-
-
-def keys_from_zero(values: NDArray[Any]) -> Keys:
-    """Return numbers as unsigned integers in the same order, the smallest as 0; equal numbers stay equal.
-
-    >>> keys_from_zero(np.array([-2, 5, -2])).tolist()
-    [0, 7, 0]
-    >>> np.argsort(keys_from_zero(np.array([0.5, -1.0, -2.0, 0.0]))).tolist()
-    [2, 1, 3, 0]
-    """
-    found = ordered_keys(values)
-    return np.asarray(found - found.min())
 
 
 def ordered_keys(values: NDArray[Any]) -> Keys:

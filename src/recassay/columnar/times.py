@@ -11,7 +11,7 @@ uses times declares with ``needs`` the weakest kind it accepts, and calls :func:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import add
 from typing import Any, Protocol, get_args
@@ -127,8 +127,8 @@ def check_scale(scale: TimeScale, where: str) -> None:
     low, high = scale.lows[main], scale.highs[main]
 
     def wrong(band: int, what: str, hint: str) -> InputError:
-        of = f"{scale.counts[band]:,} of {sum(scale.counts):,} times are"
-        return InputError("I387", f"{of} {what}", where=where, hint=hint)
+        share = f"{scale.counts[band]:,} of {sum(scale.counts):,} times are"
+        return InputError("I387", f"{share} {what}", where=where, hint=hint)
 
     for band in found:
         if band not in (0, main) and (problem := _unit_mismatch(scale, main, band)):
@@ -137,13 +137,18 @@ def check_scale(scale: TimeScale, where: str) -> None:
         if scale.lows[0] < -1 or scale.highs[0] > 1:
             return  # a clock that starts at 0, in an unknown unit
         if low - scale.highs[0] > high - low:
-            what = f"{scale.highs[0]:g}, and all others {low:.12g} or more"
-            raise wrong(0, what, "0 probably marks a missing time: drop these rows, or give them a time")
+            raise wrong(
+                0,
+                f"{scale.highs[0]:g}, and all others {low:.12g} or more",
+                "0 probably marks a missing time: drop these rows, or give them a time",
+            )
     for band in found:
         if band > main and scale.lows[band] - high > high - low:
-            what = f"{scale.lows[band]:.12g} or more, and all others at most {high:.12g}"
-            hint = "a time after 2100 probably marks a missing time: drop these rows, or give them a time"
-            raise wrong(band, what, hint)
+            raise wrong(
+                band,
+                f"{scale.lows[band]:.12g} or more, and all others at most {high:.12g}",
+                "a time after 2100 probably marks a missing time: drop these rows, or give them a time",
+            )
 
 
 def _unit_mismatch(scale: TimeScale, main: int, band: int) -> str:
@@ -289,12 +294,14 @@ class Positions:
         np.maximum.at(highest, users, values)
         size = np.bincount(users)
         there = size > 0
-        gapless = bool((highest - lowest + 1 == size)[there].all()) and _are_distinct(users, values, lowest)
+        gapless = bool((highest - lowest + 1 == size)[there].all())
+        if gapless:  # then the values of a user with n events lie within n consecutive numbers: are they distinct?
+            gapless = int(np.bincount((np.cumsum(size) - size - lowest)[users] + values).max()) == 1
         lowest, size = lowest[there], size[there]
-        digest = sum(int(mix(values[at : at + BLOCK].view(np.uint64)).sum()) for at in range(0, values.size, BLOCK))
         ends, lows = (int(values.min()), int(values.max())), (int(lowest.min()), int(lowest.max()))
         several, calendar = int((size > 1).sum()), _is_calendar(values)
-        return cls(values.size, *ends, lows, gapless, several, digest % 2**64, True, calendar)
+        digest = _digest(values[at : at + BLOCK] for at in range(0, values.size, BLOCK))
+        return cls(values.size, *ends, lows, gapless, several, digest, True, calendar)
 
     def __add__(self, other: Positions) -> Positions:
         if not (self.n and other.n):
@@ -314,7 +321,9 @@ class Positions:
     @property
     def are_row_numbers(self) -> bool:
         """Return whether the values are n consecutive numbers, each occurring once."""
-        return self.whole and self.n > 0 and self.high - self.low + 1 == self.n and self.digest == _range_digest(self)
+        ends = range(self.low, self.high + 1, BLOCK)
+        numbers = (np.arange(at, min(at + BLOCK, self.high + 1), dtype=np.int64) for at in ends)
+        return self.whole and self.n > 0 and self.high - self.low + 1 == self.n and self.digest == _digest(numbers)
 
     @property
     def restart_per_user(self) -> bool:
@@ -358,24 +367,9 @@ def infer_kind(users: NDArray[np.int32], timestamps: pl.Series | None, *, named:
     return kind_of_positions(Positions.of(users, timestamps), named=named)
 
 
-def _are_distinct(users: NDArray[np.int32], values: NDArray[np.int64], lowest: NDArray[np.int64]) -> bool:
-    """Return whether no user has a value twice.
-
-    ``lowest`` is the lowest value of each user. The values of a user with n events must lie within n consecutive
-    numbers.
-    """
-    size = np.bincount(users)
-    slots = (np.cumsum(size) - size - lowest)[users] + values
-    return int(np.bincount(slots).max()) == 1
-
-
-def _range_digest(positions: Positions) -> int:
-    """Return the digest of the numbers from ``positions.low`` to ``positions.high``, each occurring once."""
-    total = 0
-    for at in range(positions.low, positions.high + 1, BLOCK):
-        values = np.arange(at, min(at + BLOCK, positions.high + 1), dtype=np.int64)
-        total += int(mix(values.view(np.uint64)).sum())
-    return total % 2**64
+def _digest(blocks: Iterable[NDArray[np.int64]]) -> int:
+    """Return a sum of hashed whole numbers, modulo 2^64, which does not depend on their order."""
+    return sum(int(mix(values.view(np.uint64)).sum()) for values in blocks) % 2**64
 
 
 def _is_calendar(values: NDArray[np.int64]) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from recassay.columnar._kernels import count_groups
 from recassay.columnar.columns import HashedTexts, text_hashes
 from recassay.columnar.layout import INT32, chunks_of, narrowed, readonly, take_numbers
-from recassay.columnar.numbering import Numbering, Words, ordered
+from recassay.columnar.numbering import Numbering, ordered
 from recassay.errors import InputError
 from recassay.threads import blocks, each_block, worth_starting
 
@@ -47,25 +47,25 @@ class Vocabulary:
     @classmethod
     def encode(cls, ids: Ids) -> tuple[Vocabulary, NDArray[np.int32]]:
         """Return the vocabulary of a column and the codes of its rows."""
-        if isinstance(ids, pl.Series) and ids.dtype.is_integer():
-            if ids.len() == 0:
-                return cls(None), np.empty(0, np.int32)
-            if (found := narrowed(ids)) is not None:
-                return cls(None), found[0]
+        if isinstance(ids, pl.Series) and ids.dtype.is_integer() and (found := narrowed(ids)) is not None:
+            return cls(None), found[0]
         return cls.dense(ids)
 
     @classmethod
     def dense(cls, ids: Ids) -> tuple[Vocabulary, NDArray[np.int32]]:
         """Return the vocabulary of a column and the codes of its rows, with codes 0..n-1 for integer ids too."""
         if isinstance(ids, HashedTexts):
-            return cls._interned(ids.texts, chunks_of(ids.keys)[0], chunks_of(ids.checks)[0])
-        if ids.dtype.is_integer():
-            ids = ids if ids.dtype == pl.UInt64 else ids.cast(pl.Int64)
-            keys = [ids.to_numpy().view(np.uint64)]
-            return cls._interned(ids, keys, keys)
-        if isinstance(ids.dtype, pl.Categorical | pl.Enum):
+            keys, checks, ids = chunks_of(ids.keys)[0], chunks_of(ids.checks)[0], ids.texts
+        elif isinstance(ids.dtype, pl.Categorical | pl.Enum):
             return cls._of_categories(ids)
-        return cls._interned(ids, *([words] for words in text_hashes(ids)))
+        elif ids.dtype.is_integer():
+            ids = ids if ids.dtype == pl.UInt64 else ids.cast(pl.Int64)
+            keys = checks = [ids.to_numpy().view(np.uint64)]
+        else:
+            keys, checks = ([words] for words in text_hashes(ids))
+        numbering = Numbering.of(keys, checks)
+        ascending, code_of = ordered(ids, numbering.distinct)
+        return cls(ascending), numbering.spread(code_of)
 
     @classmethod
     def _of_categories(cls, ids: pl.Series) -> tuple[Vocabulary, NDArray[np.int32]]:
@@ -81,18 +81,6 @@ class Vocabulary:
         code_of = np.zeros(row_of.size, np.int32)
         code_of[used] = codes
         return vocabulary, take_numbers(code_of, numbers)
-
-    @classmethod
-    def _interned(
-        cls, ids: pl.Series, keys: Iterable[Words], checks: Iterable[Words]
-    ) -> tuple[Vocabulary, NDArray[np.int32]]:
-        """Return the vocabulary of ids and the code of each row.
-
-        ``keys`` and ``checks`` are two hashes that identify an id, in chunks.
-        """
-        numbering = Numbering.of(keys, checks)
-        ascending, code_of = ordered(ids, numbering.distinct)
-        return cls(ascending), numbering.spread(code_of)
 
     @property
     def stored_ids(self) -> pl.Series:
@@ -288,17 +276,13 @@ class Recoding:
                 raise id_types_differ(what, source, Vocabulary(ids))
             order = np.argsort(codes, kind="stable")
             rows, codes = rows[order], codes[order]
-        return cls._of_integers(codes, rows)
-
-    @classmethod
-    def _of_integers(cls, ids: NDArray[np.int64], rows: NDArray[np.int32]) -> Recoding:
-        if ids.size == 0:
+        if codes.size == 0:
             return cls(0, NO_ROWS, NO_IDS, NO_ROWS)
-        low, high = int(ids[0]), int(ids[-1])
-        if high - low >= DENSE * ids.size + 4096:
-            return cls(0, None, ids, rows)
+        low, high = int(codes[0]), int(codes[-1])
+        if high - low >= DENSE * codes.size + 4096:
+            return cls(0, None, codes, rows)
         table = np.full(high - low + 1, -1, np.int32)
-        table[ids - low] = rows
+        table[codes - low] = rows
         return cls(low, table, NO_IDS, NO_ROWS)
 
     def __call__(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:

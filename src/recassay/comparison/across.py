@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from recassay.comparison.tables import FinishedScores, MeansTable, finite
+from recassay.arrays import Float
+from recassay.comparison.tables import FinishedScores, MeansTable
+from recassay.data.io.write import finite
 from recassay.errors import UsageError
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
@@ -25,9 +27,8 @@ from recassay.results.exhibit import Exhibit
 from recassay.results.score_set import AXES, GIVEN, ScoreSet, score_set
 from recassay.results.scores import Scores
 from recassay.shown import Displayable
-from recassay.stats.over_datasets import SAMPLES, Friedman, check_rope, friedman, nemenyi_p, signed_rank
+from recassay.stats.over_datasets import SAMPLES, Friedman, friedman, nemenyi_p, signed_rank
 from recassay.stats.ranks import mid_ranks
-from recassay.stats.resampling import Floats
 
 ROPE = 0.01
 
@@ -67,7 +68,7 @@ class MeanRanks:
     setting: Mapping[str, Any]
     blocks: tuple[Any, ...]
     systems: tuple[str, ...]
-    means: Floats
+    means: Float
     mean_ranks: tuple[float, ...]
     test: Friedman | None
     groups: tuple[tuple[str, ...], ...]
@@ -180,7 +181,6 @@ def across(
     >>> ranking.systems, [round(rank, 3) for rank in ranking.mean_ranks], ranking.groups
     (('a', 'b', 'c'), [1.333, 2.0, 2.667], (('a', 'b', 'c'),))
     """
-    check_rope(rope)
     alpha = round(1 - level, 12)
     if isinstance(scores, FinishedScores):
         if over != "dataset":
@@ -289,7 +289,7 @@ def rank_means(
     )
 
 
-def _groups(systems: Sequence[str], ranks: Floats, critical: float) -> tuple[tuple[str, ...], ...]:
+def _groups(systems: Sequence[str], ranks: Float, critical: float) -> tuple[tuple[str, ...], ...]:
     """Return the largest groups of neighbouring systems in rank order whose ranks differ by less than ``critical``.
 
     ``systems`` and ``ranks`` are in rank order.

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from recassay.arrays import Float
 from recassay.comparison.pairs import (
     ComparableScores,
     FirstTwo,
@@ -28,16 +29,17 @@ from recassay.comparison.pairs import (
     shared_weights,
     without_findings,
 )
-from recassay.comparison.tables import finite, frame_of
+from recassay.comparison.tables import frame_of
+from recassay.data.io.write import finite
 from recassay.errors import UsageError
 from recassay.naming import choices
-from recassay.naming.arguments import check_fields
-from recassay.naming.grammar import check_word, suggest
+from recassay.naming.arguments import CheckedOptions
+from recassay.naming.grammar import require_known, suggest
 from recassay.results.scores import Scores
 from recassay.shown import Displayable
 from recassay.stats.differences import EFFECTS, Differences, largest_magnitude
 from recassay.stats.intervals import intervals, means
-from recassay.stats.resampling import Floats, Progress, ResamplingOptions
+from recassay.stats.resampling import Progress, ResamplingOptions
 from recassay.stats.significance import adjust, run_test
 
 FEW_UNITS = 10  # below this an interval deserves little trust
@@ -123,7 +125,7 @@ class Comparison(Displayable):
 
 
 @dataclass(frozen=True)
-class SignificanceOptions:
+class SignificanceOptions(CheckedOptions):
     """Options of the tests of differences.
 
     ``test`` and ``effect`` name the test and the effect size, and ``correction`` how p-values are corrected. A
@@ -137,9 +139,6 @@ class SignificanceOptions:
     level: float = 0.95
     seed: int = 0
     resamples: int | str = "auto"
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     @property
     def alpha(self) -> float:
@@ -185,7 +184,7 @@ def compare(
     >>> row.difference, row.p, row.resamples, row.note
     (0.666..., 0.125, 64, 'only 6 units: the interval deserves little trust')
     """
-    check_word("family", family, FAMILIES)
+    require_known(family, FAMILIES, "U107", f"there is no family '{family}'")
     if not scores.unit_metrics:
         raise UsageError("U113", "no metric has a value per unit", hint="add one that does, such as ndcg@10")
     first_two, every = leaders(scores), math.comb(len(scores.systems), 2)
@@ -295,7 +294,17 @@ def _compare_batch(
     """
     differences = _stack(batch, alone=alone)
     tested = run_test(testing.test, differences, how)
-    difference, low, high = _bounds(batch, differences, testing.level, how, shown)
+    values, weights = differences.matrix, None
+    ratios = [paired.ratio for paired in batch if paired.ratio is not None]
+    if ratios:  # with shared weights the difference is one ratio, whose interval redraws sum(w) as well
+        values, weights = (np.column_stack(part) for part in zip(*ratios, strict=True))
+    difference, (low, high) = means(values, weights), np.full((2, len(batch)), np.nan)
+    which = np.array([paired.pair_metric in shown for paired in batch])
+    if which.any():
+        own = None if weights is None else weights[:, which]
+        low[which], high[which] = intervals(
+            values[:, which], own, level=testing.level, seed=how.seed, threads=how.threads, progress=how.progress
+        )
     return [
         Row(
             *paired.pair_metric,
@@ -318,24 +327,6 @@ def _compare_batch(
     ]
 
 
-def _bounds(
-    batch: list[PairedUnits], differences: Differences, level: float, how: ResamplingOptions, shown: Set[PairMetric]
-) -> tuple[Floats, Floats, Floats]:
-    """Return the difference of every pair, and its lower and upper bound (NaN for pairs that are not shown)."""
-    values, weights = differences.matrix, None
-    ratios = [paired.ratio for paired in batch if paired.ratio is not None]
-    if ratios:  # with shared weights the difference is one ratio, whose interval redraws sum(w) as well
-        values, weights = (np.column_stack(part) for part in zip(*ratios, strict=True))
-    which = np.array([paired.pair_metric in shown for paired in batch])
-    low, high = np.full((2, len(batch)), np.nan)
-    if which.any():
-        own = None if weights is None else weights[:, which]
-        low[which], high[which] = intervals(
-            values[:, which], own, level=level, seed=how.seed, threads=how.threads, progress=how.progress
-        )
-    return means(values, weights), low, high
-
-
 def _stack(batch: list[PairedUnits], *, alone: bool) -> Differences:
     """Return the differences of all pairs of a batch, in which each system is one column that its pairs share.
 
@@ -344,7 +335,7 @@ def _stack(batch: list[PairedUnits], *, alone: bool) -> Differences:
     if alone:
         largest = np.array([largest_magnitude(paired.shares_a, paired.shares_b) for paired in batch])
         return Differences(np.column_stack([paired.differences for paired in batch]), largest=largest)
-    columns: dict[tuple[str, str], Floats] = {}
+    columns: dict[tuple[str, str], Float] = {}
     for paired in batch:
         metric, a, b = paired.pair_metric
         columns.update({(metric, a): paired.shares_a, (metric, b): paired.shares_b})
@@ -375,7 +366,7 @@ def pairs_of(systems: Sequence[str], baseline: str | None) -> list[tuple[str, st
     return [(system, baseline) for system in systems if system != baseline]
 
 
-def _note(differences: Floats, constant: bool, infinite: int) -> str:
+def _note(differences: Float, constant: bool, infinite: int) -> str:
     if not differences.size:
         return "no unit has a value for both systems"
     few = f"only {differences.size} units: the interval deserves little trust"

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from recassay.comparison.tables import finite, frame_of
+from recassay.arrays import Float
+from recassay.comparison.tables import frame_of
+from recassay.data.io.write import finite
 from recassay.errors import UsageError
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
@@ -25,7 +27,7 @@ from recassay.results.scores import Scores
 from recassay.rng import derive_seed
 from recassay.shown import Displayable
 from recassay.stats.ranks import kendall_taus
-from recassay.stats.resampling import Floats, Progress, ResamplingOptions, bootstrap_sums
+from recassay.stats.resampling import Progress, ResamplingOptions, bootstrap_sums
 
 METRIC = "metric"
 ALONG = (METRIC, "design", "split", "dataset", "seed")
@@ -148,8 +150,8 @@ class _Order(NamedTuple):
     """
 
     systems: tuple[str, ...]
-    means: Floats  # (systems,)
-    resampled: Floats  # (resamples, systems)
+    means: Float  # (systems,)
+    resampled: Float  # (resamples, systems)
 
     def of(self, systems: Sequence[str]) -> _Order:
         """Return the means of the named systems only."""

@@ -24,10 +24,10 @@ import polars as pl
 
 from recassay.comparison.pairs import PairMetric, pair_up
 from recassay.comparison.power import users_for
-from recassay.comparison.tables import finite
+from recassay.data.io.write import finite
 from recassay.errors import UsageError
 from recassay.results.finding import Finding
-from recassay.results.scores import Scores, Values
+from recassay.results.scores import Scores, Values, worded
 from recassay.shown import Displayable
 from recassay.stats.differences import largest_magnitude, standard_deviation
 from recassay.stats.intervals import intervals, means
@@ -36,8 +36,9 @@ Word = Literal["pass", "fail", "undecided", "suspicious"]
 
 CANDIDATE, BASELINE = "candidate", "baseline"  # names of the two systems
 CHANCE = 0.8  # the power with which the users needed would decide
-MARGIN = re.compile(r"\s*([0-9.eE+-]+)\s*(%?)\s*")
-LIMIT = re.compile(r"\s*(\S.*?)\s*(>=|<=)\s*([0-9.eE+-]+)\s*")
+NUMBER = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+MARGIN = re.compile(rf"\s*{NUMBER}\s*(%?)\s*")
+LIMIT = re.compile(rf"\s*(\S.*?)\s*(>=|<=)\s*{NUMBER}\s*")
 # Findings that say that the candidate's numbers may not be what they seem, unless the baseline has them too.
 SUSPECT = frozenset({"C003", "C008", "C013", "C019", "L001", "R004", "R006", "R007", "R008", "R012", "T001"})
 LEAKS = frozenset({"L002", "L003"})  # on the split or the truth: they favour who has seen the answers
@@ -58,7 +59,7 @@ class Margin(NamedTuple):
         (Margin(share=0.005, absolute=0.0), Margin(share=0.0, absolute=0.002))
         """
         found = MARGIN.fullmatch(str(text))
-        amount = _number(found[1]) if found else math.nan
+        amount = float(found[1]) if found else math.nan
         if not (0 <= amount < math.inf):
             hint = "a share such as 0.5%, or a difference such as 0.002"
             raise UsageError("U102", f"the margin {str(text)!r} is not an amount of at least 0", hint=hint)
@@ -83,18 +84,10 @@ class Limit(NamedTuple):
         Limit(metric='coverage@10', sign=1, value=0.3)
         """
         found = LIMIT.fullmatch(text)
-        value = _number(found[3]) if found else math.nan
-        if found is None or not math.isfinite(value):
+        if found is None or math.isinf(value := float(found[3])):
             hint = "write a metric, >= or <=, and a number: coverage@10 >= 0.3"
             raise UsageError("U102", f"{text!r} is not a limit", hint=hint)
         return cls(found[1], 1 if found[2] == ">=" else -1, value)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
 
 
 @dataclass(frozen=True)
@@ -276,9 +269,10 @@ def suspicions_of(
     missing = [scores.row(system, scores.metrics[0]).missing for system in (CANDIDATE, BASELINE)]
     if missing[0] - missing[1] > MISSING * scores.units.len():
         users = scores.units.len()
-        said.append(
+        text = (
             f"{missing[0]:,} of {users:,} users have no list of the candidate, and {missing[1]:,} none of the baseline"
         )
+        said.append(worded(text, scores.unit))
     systems = [(finding, finding.system.split(", ")) for finding in findings]
     of_baseline = {finding.code for finding, names in systems if BASELINE in names}
     for finding, names in systems:

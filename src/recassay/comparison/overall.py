@@ -11,16 +11,14 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Float, Int64
 from recassay.data.nouns import kind_of, wrong_noun
 from recassay.errors import UsageError
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 from recassay.results.scores import Scores
 from recassay.stats.ranks import rounded
-
-Floats = NDArray[np.float64]
 
 
 @checks_types
@@ -79,7 +77,7 @@ def pareto(scores: Scores, metrics: Iterable[str] | None = None) -> pl.DataFrame
     return frame.cast({"dominated_by": pl.List(pl.String)}).sort("front", maintain_order=True)
 
 
-def fronts(table: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def fronts(table: Float) -> tuple[Int64, Bool]:
     """Return the number of the Pareto front of each row of a table, from 1, and a matrix: does row i dominate row j?
 
     More is better in every column, and values that are equal up to rounding are equal.
@@ -98,7 +96,7 @@ def fronts(table: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     return front, dominates
 
 
-def _means(scores: Scores, metrics: Iterable[str]) -> dict[str, Floats]:
+def _means(scores: Scores, metrics: Iterable[str]) -> dict[str, Float]:
     """Return the means of all systems by metric, signed so that more is better."""
     rows, means = {(row.system, row.metric): row for row in scores.rows}, {}
     for metric in metrics:
@@ -114,7 +112,7 @@ def _means(scores: Scores, metrics: Iterable[str]) -> dict[str, Floats]:
     return means
 
 
-def standing(means: Floats) -> Floats:
+def standing(means: Float) -> Float:
     """Return means scaled to 0 (worst) .. 1 (best).
 
     An infinitely bad mean gives 0, and NaN stays NaN; if all are equal, up to rounding, all get 1.

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from recassay.arrays import Bool, Float
 from recassay.metrics.registry import known_metric
 from recassay.results.scores import CODES, Scores, Summary, users_without
-from recassay.stats.intervals import Flags, drop_unweighted_infinities, mean_of
-from recassay.stats.resampling import Floats
+from recassay.stats.intervals import drop_unweighted_infinities, mean_of
 
 TIES, OTHER_USERS = "T001", "C013"
 FEWEST = 2  # users that a verdict needs
@@ -33,10 +33,10 @@ class ComparableScores(Protocol):
     def unit_metrics(self) -> tuple[str, ...]:
         """Return the metrics that have a value per unit, usually per user."""
 
-    def values(self, system: str, metric: str) -> Floats:
+    def values(self, system: str, metric: str) -> Float:
         """Return one value per unit (usually a user), NaN where undefined."""
 
-    def weights(self, system: str, metric: str) -> Floats | None:
+    def weights(self, system: str, metric: str) -> Float | None:
         """Return one weight per unit (usually a user), or None if all units have equal weight."""
 
 
@@ -58,9 +58,9 @@ class PairedUnits:
 
     pair_metric: PairMetric
     dropped: int
-    shares_a: Floats  # the plain means of these are the two (weighted) means
-    shares_b: Floats
-    ratio: tuple[Floats, Floats] | None  # differences and weights, when both systems share their weights
+    shares_a: Float  # the plain means of these are the two (weighted) means
+    shares_b: Float
+    ratio: tuple[Float, Float] | None  # differences and weights, when both systems share their weights
 
     @property
     def infinite(self) -> int:
@@ -68,7 +68,7 @@ class PairedUnits:
         return int(np.count_nonzero(np.isinf(self.shares_a) | np.isinf(self.shares_b)))
 
     @property
-    def differences(self) -> Floats:
+    def differences(self) -> Float:
         """Return the contribution of each unit (usually a user) to the difference of the means."""
         return _less(self.shares_a, self.shares_b)
 
@@ -91,19 +91,19 @@ def pair_up(scores: ComparableScores, pair_metric: PairMetric) -> PairedUnits:
     )
 
 
-def _less(a: Floats, b: Floats) -> Floats:
+def _less(a: Float, b: Float) -> Float:
     """Return a - b, elementwise; NaN where both are the same infinity."""
     with np.errstate(invalid="ignore"):
         return a - b
 
 
-def common_units(scores: ComparableScores, pair_metric: PairMetric) -> Flags:
+def common_units(scores: ComparableScores, pair_metric: PairMetric) -> Bool:
     """Return, for each unit (usually a user), whether it has a value for both systems of a pair."""
     metric, a, b = pair_metric
     return ~(np.isnan(scores.values(a, metric)) | np.isnan(scores.values(b, metric)))
 
 
-def shared_weights(scores: ComparableScores, pair_metric: PairMetric, keep: Flags) -> Floats | None:
+def shared_weights(scores: ComparableScores, pair_metric: PairMetric, keep: Bool) -> Float | None:
     """Return the weights of the units that ``keep`` marks, if both systems have the same weights there, else None.
 
     Units are usually users.
@@ -115,11 +115,11 @@ def shared_weights(scores: ComparableScores, pair_metric: PairMetric, keep: Flag
     return weights_a
 
 
-def _kept(weights: Floats | None, keep: Flags) -> Floats | None:
+def _kept(weights: Float | None, keep: Bool) -> Float | None:
     return None if weights is None else weights[keep]
 
 
-def _shares(values: Floats, weights: Floats | None) -> Floats:
+def _shares(values: Float, weights: Float | None) -> Float:
     """Return one number per unit (usually a user) so that their plain mean is the weighted mean of ``values``.
 
     It is v, or w v / mean(w) with weights; all are NaN if mean(w) is 0.
@@ -221,22 +221,20 @@ def without_findings(scores: Scores, metric: str, leader: str) -> Iterator[tuple
         yield TIES, scores_of_users(other, metric, np.ones(common.size, np.bool_))
 
 
-def scores_of_users(scores: Scores, metric: str, kept: Flags) -> Scores:
+def scores_of_users(scores: Scores, metric: str, kept: Bool) -> Scores:
     """Return the scores of the users that ``kept`` marks by one metric, without intervals."""
     keys = [(system, metric) for system in scores.systems]
     values = {key: scores.per_unit[key][kept] for key in keys}
     weights = {key: scores.per_unit_weights[key][kept] for key in keys if key in scores.per_unit_weights}
     rows = {(row.system, row.metric): row for row in scores.rows}
+    power = float(getattr(known_metric(metric), "power", 1))
+    means = {key: mean_of(values[key], weights.get(key), power) for key in keys}
+    counts = {key: int(np.count_nonzero(~np.isnan(values[key]))) for key in keys}
     return Scores(
         scores.units.filter(kept),
         scores.systems,
         (metric,),
         values,
         weights,
-        tuple(_with_mean(rows[key], values[key], weights.get(key)) for key in keys),
+        tuple(replace(rows[key], mean=means[key], n=counts[key], low=math.nan, high=math.nan) for key in keys),
     )
-
-
-def _with_mean(row: Summary, values: Floats, weights: Floats | None) -> Summary:
-    mean = mean_of(values, weights, float(getattr(known_metric(row.metric), "power", 1)))
-    return replace(row, mean=mean, n=int(np.count_nonzero(~np.isnan(values))), low=math.nan, high=math.nan)

@@ -5,6 +5,7 @@ Reference: Cohen, Statistical power analysis for the behavioral sciences (1988),
 
 from __future__ import annotations
 
+import itertools
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -17,15 +18,14 @@ from scipy.special import nctdtr, ndtri, stdtrit
 
 from recassay.comparison.compare import pairs_of
 from recassay.comparison.pairs import PairMetric, pair_up
-from recassay.comparison.tables import finite, frame_of
-from recassay.errors import UsageError
+from recassay.comparison.tables import frame_of
+from recassay.data.io.write import finite
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.results.scores import Scores
 from recassay.shown import Displayable
 from recassay.stats.differences import largest_magnitude, standard_deviation
 from recassay.stats.intervals import means
-from recassay.stats.resampling import Floats
 
 LARGE = 5_000  # users from which the t distribution is as good as normal for counting users
 MOST = 10**12
@@ -107,36 +107,21 @@ def users_needed(
     >>> row.users, row.enough, round(row.detectable, 4)
     (789, False, 0.0141)
     """
-    if not 0 < chance < 1:
-        raise UsageError("U102", f"chance must be between 0 and 1, got {chance:g}", hint="such as chance=0.8")
-    if wanted is not None and not (math.isfinite(wanted) and wanted > 0):
-        raise UsageError(
-            "U102",
-            f"wanted must be a finite difference above 0, got {wanted:g}",
-            hint="the smallest difference that matters, such as 0.005",
-        )
     chosen = [one for one in scores.unit_metrics if metrics is None or one in metrics]
     pairs = pairs_of(scores.systems, baseline)
     alpha = round(1 - level, 12) / (1 if correction == "none" else len(pairs))
     rows = []
-    for metric in chosen:
-        for a, b in pairs:
-            paired = pair_up(scores, PairMetric(metric, a, b))
-            scale = largest_magnitude(paired.shares_a, paired.shares_b)
-            rows.append(_need(metric, a, b, paired.differences, scale, wanted, alpha, chance))
+    for metric, (a, b) in itertools.product(chosen, pairs):
+        paired = pair_up(scores, PairMetric(metric, a, b))
+        d, scale = paired.differences, largest_magnitude(paired.shares_a, paired.shares_b)
+        mean = float(means(d[:, None])[0])
+        sd = standard_deviation(d, scale) if d.size > 1 and np.isfinite(d).all() else float("nan")
+        goal = abs(mean) if wanted is None else wanted
+        users = None if not goal > 0 or math.isnan(sd) else users_for(goal / sd if sd else math.inf, alpha, chance)
+        enough = users is not None and d.size >= users
+        reach = detectable(d.size, alpha, chance) * sd if d.size > 1 else float("nan")
+        rows.append(Need(metric, a, b, mean, sd, d.size, goal, users, enough, reach, alpha))
     return Power(tuple(rows), level, chance, wanted is None, correction)
-
-
-def _need(
-    metric: str, a: str, b: str, d: Floats, scale: float, wanted: float | None, alpha: float, chance: float
-) -> Need:
-    n = int(d.size)
-    mean = float(means(d[:, None])[0])
-    sd = standard_deviation(d, scale) if n > 1 and np.isfinite(d).all() else float("nan")
-    goal = abs(mean) if wanted is None else wanted
-    users = None if not goal > 0 or math.isnan(sd) else users_for(goal / sd if sd else math.inf, alpha, chance)
-    reach = detectable(n, alpha, chance) * sd if n > 1 else float("nan")
-    return Need(metric, a, b, mean, sd, n, goal, users, users is not None and n >= users, reach, alpha)
 
 
 def users_for(effect: float, alpha: float, chance: float) -> int | None:

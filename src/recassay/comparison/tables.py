@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -10,9 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from recassay.arrays import Float
 from recassay.errors import UsageError
 from recassay.naming.grammar import suggest
-from recassay.stats.resampling import Floats
 
 SYSTEM, DATASET, METRIC, VALUE = "system", "dataset", "metric", "value"
 TYPES = {"str": pl.String, "float": pl.Float64, "int": pl.Int64, "int | None": pl.Int64, "bool": pl.Boolean}
@@ -23,26 +22,13 @@ def frame_of(rows: Iterable[Any], kind: Any) -> pl.DataFrame:
     return pl.DataFrame([asdict(row) for row in rows], schema={one.name: TYPES[str(one.type)] for one in fields(kind)})
 
 
-def finite(value: Any) -> Any:
-    """Return a nested value in which infinite and NaN numbers are None, because JSON lacks them.
-
-    >>> finite({"mean": [0.5, math.nan], "metric": "mrr"})
-    {'mean': [0.5, None], 'metric': 'mrr'}
-    """
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): finite(each) for key, each in value.items()}
-    return [finite(each) for each in value] if isinstance(value, list | tuple) else value
-
-
 @dataclass(frozen=True, eq=False)
 class MeansTable:
     """Means (data sets, systems) of the systems that have a value on every data set; ``left_out`` names the others."""
 
     datasets: tuple[Any, ...]
     systems: tuple[str, ...]
-    values: Floats
+    values: Float
     left_out: tuple[str, ...] = ()
 
 

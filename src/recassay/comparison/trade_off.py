@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from recassay.comparison.overall import Floats, fronts
+from recassay.arrays import Float
+from recassay.comparison.overall import fronts
 from recassay.errors import UsageError
 from recassay.naming.arguments import checks_types
-from recassay.naming.grammar import Expression, parse, suggest
+from recassay.naming.grammar import Expression, parse, require_known, suggest
 from recassay.results.exhibit import Exhibit
 from recassay.results.scores import Scores
 from recassay.shown import Displayable
@@ -71,8 +72,8 @@ class TradeOff(Displayable):
 
     def exhibit(self, diversity: str | None = None) -> Exhibit:
         """Return a figure of accuracy over one diversity metric, or over each, with a point per weight."""
-        if diversity is not None and diversity not in self.diversity:
-            raise UsageError("U206", f"no point has a '{diversity}'", hint=suggest(diversity, self.diversity))
+        if diversity is not None:
+            require_known(diversity, self.diversity, "U206", f"no point has a '{diversity}'")
         chosen = self.diversity if diversity is None else [diversity]
         table = self.table.filter(pl.col("diversity").is_in(chosen)).select(
             SYSTEM, WEIGHT, pl.col("diversity").alias("metric"), pl.col("x").alias(diversity or "diversity"),
@@ -133,8 +134,7 @@ def trade_off(
     if accuracy in chosen:
         raise UsageError("U206", f"'{accuracy}' is given as accuracy and as diversity", where="trade_off")
     for name in (accuracy, *chosen):
-        if name not in metrics:
-            raise UsageError("U206", f"no point has a '{name}'", where="trade_off", hint=suggest(name, metrics))
+        require_known(name, metrics, "U206", f"no point has a '{name}'", where="trade_off")
     _refuse_unusable(points, [accuracy, *chosen], baseline)
     return TradeOff(
         pl.concat([_relative_to_baseline(points, accuracy, name, baseline, less) for name in chosen]),
@@ -203,41 +203,31 @@ def _relative_to_baseline(
     turns = [-1.0 if name in less else 1.0 for name in (metric, accuracy)]
     values = points.select(metric, accuracy).cast(pl.Float64).to_numpy()
     own = np.asarray(points[SYSTEM] == baseline)
-    change = (values - values[own]) * turns
+    diversity, accurate = ((values - values[own]) * turns).T
+    quadrant = np.select(  # no change takes the side of the other number
+        [
+            (diversity == 0) & (accurate == 0),
+            (diversity >= 0) & (accurate >= 0),
+            (diversity <= 0) & (accurate <= 0),
+            diversity > 0,
+        ],
+        ["as before", "gains both", "loses both", "pays accuracy"],
+        "pays diversity",
+    )
     return points.select(SYSTEM, pl.col(WEIGHT).cast(pl.Float64)).with_columns(
         diversity=pl.lit(metric),
         x=pl.Series(values[:, 0]),
         y=pl.Series(values[:, 1]),
-        diversity_change=pl.Series(change[:, 0]),
-        accuracy_change=pl.Series(change[:, 1]),
-        quadrant=_quadrant(pl.lit(pl.Series(change[:, 0])), pl.lit(pl.Series(change[:, 1]))),
+        diversity_change=pl.Series(diversity),
+        accuracy_change=pl.Series(accurate),
+        quadrant=pl.Series(quadrant),
         front=pl.Series(fronts(values * turns)[0]),
         turn_x=pl.lit(turns[0]),
         turn_y=pl.lit(turns[1]),
     )
 
 
-def _quadrant(diversity: pl.Expr, accuracy: pl.Expr) -> pl.Expr:
-    """Return text on whether a change gains or loses accuracy and diversity, or gains one and loses the other.
-
-    ``diversity`` and ``accuracy`` are changes from the baseline, positive if better. No change (0) takes the side of
-    the other number; if both are 0, all is as before.
-
-    >>> pl.DataFrame({"d": [0.1, 0.1, -0.1], "a": [0.0, -0.1, 0.0]}).select(_quadrant(pl.col("d"), pl.col("a"))).rows()
-    [('gains both',), ('pays accuracy',), ('loses both',)]
-    """
-    return (
-        pl.when((diversity == 0) & (accuracy == 0))
-        .then(pl.lit("as before"))
-        .when((diversity >= 0) & (accuracy >= 0))
-        .then(pl.lit("gains both"))
-        .when((diversity <= 0) & (accuracy <= 0))
-        .then(pl.lit("loses both"))
-        .otherwise(pl.when(diversity > 0).then(pl.lit("pays accuracy")).otherwise(pl.lit("pays diversity")))
-    )
-
-
-def _dominated(points: Floats) -> float:
+def _dominated(points: Float) -> float:
     """Return the area of all positions above 0 on both axes that are not above some point (n, 2) on either axis.
 
     >>> _dominated(np.array([[1.0, 2.0], [2.0, 1.0], [0.5, 0.5], [-1.0, 9.0]]))

@@ -13,7 +13,7 @@ from typing import Any
 
 from recassay.comparison.compare import Comparison
 from recassay.comparison.pairs import Recheck, judges, leaders
-from recassay.comparison.tables import finite
+from recassay.data.io.write import finite
 from recassay.results.score_set import AXES, Place
 from recassay.results.scores import Scores, Summary
 

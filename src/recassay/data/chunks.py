@@ -79,18 +79,25 @@ class TableChunks:
 
     def cut(self, ends: Sequence[Any]) -> Iterator[pl.DataFrame]:
         """Yield the rows in chunks; ``ends`` are the last users of all chunks but the final one, ascending."""
-        if self.sorted_files is None:
-            return self._read(ends)
-        return self._merged(self.sorted_files, ends)
+        return self._read(ends) if self.sorted_files is None else self._merged(self.sorted_files, ends)
 
     def _read(self, ends: Sequence[Any]) -> Iterator[pl.DataFrame]:
-        buffer = _RowBuffer(self.empty, _frames(self.ranges, self.ranges[0].columns, self.rows_per_read))
+        frames, held = _frames(self.ranges, self.ranges[0].columns, self.rows_per_read), self.empty
         for end in ends:
-            yield buffer.take_up_to(end)
-        yield buffer.take_rest()
+            chunk = []
+            # The rows of the last user may continue in the next frame.
+            while (rows := count_up_to(held[USER], end)) == held.height and (
+                following := next(frames, None)
+            ) is not None:
+                chunk.append(held)
+                held = following
+            yield _concat([self.empty, *chunk, held[:rows]])
+            held = held[rows:]
+        yield _concat([held, *frames])
 
     def _merged(self, files: Sequence[Path], ends: Sequence[Any]) -> Iterator[pl.DataFrame]:
-        bounds = [_bounds(pl.scan_ipc(file).select(USER).collect()[USER], ends) for file in files]
+        users = (pl.scan_ipc(file).select(USER).collect()[USER] for file in files)
+        bounds = [[0, *(count_up_to(column, end) for end in ends), column.len()] for column in users]
         for chunk in range(len(ends) + 1):
             slices = [
                 pl.scan_ipc(file).slice(rows[chunk], rows[chunk + 1] - rows[chunk]).collect()
@@ -98,38 +105,6 @@ class TableChunks:
                 if rows[chunk] < rows[chunk + 1]
             ]
             yield _concat([self.empty, *slices])
-
-
-@dataclass
-class _RowBuffer:
-    """Rows of ascending users: ``held`` are read but not yet returned, and ``coming`` yields those still to be read.
-
-    >>> frames = [pl.DataFrame({"user_id": users}) for users in ([1, 1, 2], [2, 4], [5])]
-    >>> buffer = _RowBuffer(frames[0].clear(), iter(frames))
-    >>> [buffer.take_up_to(user)["user_id"].to_list() for user in (2, 3)], buffer.take_rest()["user_id"].to_list()
-    ([[1, 1, 2, 2], []], [4, 5])
-    """
-
-    held: pl.DataFrame
-    coming: Iterator[pl.DataFrame]
-
-    def take_up_to(self, last: Any) -> pl.DataFrame:
-        """Return the rows of the users up to ``last``, and remove them from the buffer."""
-        frames = []
-        # The rows of the last user may continue in the next frame.
-        while (end := count_up_to(self.held[USER], last)) == self.held.height:
-            frames.append(self.held)
-            following = next(self.coming, None)
-            self.held = self.held.clear() if following is None else following
-            if following is None:
-                return _concat(frames)
-        frames.append(self.held[:end])
-        self.held = self.held[end:]
-        return _concat(frames)
-
-    def take_rest(self) -> pl.DataFrame:
-        """Return all rows that have not been taken, and read the rest of the table."""
-        return _concat([self.held, *self.coming])
 
 
 def chunk_boundaries(tables: Sequence[TableChunks], size: float) -> list[Any]:
@@ -167,10 +142,6 @@ def count_up_to(users: pl.Series, last: Any) -> int:
     if not users.len() or last >= users[-1]:
         return users.len()
     return 0 if last < users[0] else int(users.search_sorted(last, side="right"))
-
-
-def _bounds(users: pl.Series, ends: Sequence[Any]) -> list[int]:
-    return [0, *(count_up_to(users, end) for end in ends), users.len()]
 
 
 def _frames(ranges: Sequence[RowRange], columns: Sequence[str], rows_per_read: int) -> Iterator[pl.DataFrame]:

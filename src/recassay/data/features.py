@@ -95,10 +95,9 @@ class Features(Displayable):
         Raise I201 if there is no such column, or if an item has several numbers.
         """
         if column not in self.numbers.columns[1:]:
-            what = f"the items have no numeric column '{column}' beside their features"
             raise InputError(
                 "I201",
-                what,
+                f"the items have no numeric column '{column}' beside their features",
                 where=self.origin,
                 hint=suggest(column, self.numbers.columns[1:])
                 if self.numbers.width > 1
@@ -107,8 +106,12 @@ class Features(Displayable):
         pairs = self.numbers.select("item_id", column).drop_nulls().unique(maintain_order=True)
         if (repeated := pairs["item_id"].is_duplicated()).any():
             item = pairs.filter(repeated)["item_id"][0]
-            what = f"item {item!r} has several numbers in '{column}'"
-            raise InputError("I201", what, where=self.origin, hint="give one row per item, or the same number in each")
+            raise InputError(
+                "I201",
+                f"item {item!r} has several numbers in '{column}'",
+                where=self.origin,
+                hint="give one row per item, or the same number in each",
+            )
         return dict(pairs.iter_rows())
 
     @property

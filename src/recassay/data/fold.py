@@ -31,8 +31,7 @@ def profile_rows(train: Interactions, queries: pl.Series) -> NDArray[np.integer]
     offsets, _ = train.by_user
     if offsets.size < 2:  # a partition of a log can be empty
         return np.full(queries.len(), -1)
-    known: NDArray[np.integer] = np.where((rows >= 0) & (np.diff(offsets)[np.maximum(rows, 0)] > 0), rows, -1)
-    return known
+    return np.asarray(np.where((rows >= 0) & (np.diff(offsets)[np.maximum(rows, 0)] > 0), rows, -1))
 
 
 def known_users(train: Interactions, queries: pl.Series) -> NDArray[np.bool_]:

@@ -23,6 +23,7 @@ from recassay.data.generated import NOTHING, Generated
 from recassay.data.interactions import Interactions
 from recassay.data.io import make_folder, write_json, write_parquet
 from recassay.data.io.columns import ITEM, POSITION, PROBABILITY, SEQUENCE, SURPRISE
+from recassay.data.io.lake import address_name, is_address
 from recassay.data.io.read import read_table
 from recassay.data.read import read_interactions, read_truth
 from recassay.data.sequences import SequenceFold, Sequences
@@ -73,14 +74,22 @@ def read_sequence_fold(folder: str | Path) -> SequenceFold:
     n_train, n_test = train[SEQUENCE].n_unique(), seeds.height
     numbers = pl.int_range(n_test, eager=True)
     if not all(part[SEQUENCE].unique().sort().cast(pl.Int64).equals(numbers) for part in (seeds, truth)):
-        what = f"the {n_test:,} test sequences are not numbered 0 to {n_test - 1:,}, each with items in {TRUTH}"
-        raise InputError("I351", what, where=str(source), hint="recassay split LOG -o DIR --split SPLIT writes a fold")
+        raise InputError(
+            "I351",
+            f"the {n_test:,} test sequences are not numbered 0 to {n_test - 1:,}, each with items in {TRUTH}",
+            where=str(source),
+            hint="recassay split LOG -o DIR --split SPLIT writes a fold",
+        )
     parts = [train.with_columns(pl.col(SEQUENCE).rank("dense").cast(pl.Int64) - 1)]
     parts += [part.with_columns(pl.col(SEQUENCE).cast(pl.Int64) + n_train) for part in (seeds, truth)]
     whole = Sequences.from_frame(pl.concat(parts, how="diagonal_relaxed"), origin=str(source), kind=about.get("times"))
     if len(whole) != n_train + n_test:
-        what = f"{n_train + n_test - len(whole):,} training sequences have a single row"
-        raise InputError("I351", what, where=str(source), hint="remove them: a sequence has two rows or more")
+        raise InputError(
+            "I351",
+            f"{n_train + n_test - len(whole):,} training sequences have a single row",
+            where=str(source),
+            hint="remove them: a sequence has two rows or more",
+        )
     if (source / ITEMS).is_file():
         whole = _over_items(whole, read_table(source / ITEMS, "items")[ITEM])
     whole = replace(whole, dates=about.get("dates", False))
@@ -159,16 +168,23 @@ def _misfit(frame: pl.DataFrame, item_codes: NDArray[np.int32], fold: SequenceFo
     numbers, n = frame[SEQUENCE], len(fold.test)
     outside = frame.filter(numbers.is_null() | ~numbers.is_between(0, n - 1))
     if outside.height:
-        what = f"{outside.height:,} of {frame.height:,} rows have a sequence_id, such as {outside[SEQUENCE][0]}, "
-        return f"{what}that is not among 0 to {n - 1:,}", "number the sequences as in seeds.parquet"
+        return (
+            f"{outside.height:,} of {frame.height:,} rows have a sequence_id, such as {outside[SEQUENCE][0]}, that is "
+            f"not among 0 to {n - 1:,}",
+            "number the sequences as in seeds.parquet",
+        )
     repeated = frame.filter(frame[POSITION].is_null() | frame.select(SEQUENCE, POSITION).is_duplicated())
     if repeated.height:
-        what = f"sequence {repeated[SEQUENCE][0]} has a position that is missing or twice there"
-        return what, "number the generated items of a sequence 1, 2, 3, ..."
+        return (
+            f"sequence {repeated[SEQUENCE][0]} has a position that is missing or twice there",
+            "number the generated items of a sequence 1, 2, 3, ...",
+        )
     unknown, known = frame.filter(pl.Series(item_codes < 0)), fold.test.item_vocabulary.stored_ids
     if unknown.height:
-        what = f"{unknown.height:,} of {frame.height:,} rows have an item that is in no sequence: {unknown[ITEM][0]!r}"
-        return what, f"generate items of items.parquet, with ids of the same type, such as {known[0]!r}"
+        return (
+            f"{unknown.height:,} of {frame.height:,} rows have an item that is in no sequence: {unknown[ITEM][0]!r}",
+            f"generate items of items.parquet, with ids of the same type, such as {known[0]!r}",
+        )
     if SURPRISE in frame.columns and frame.select(SEQUENCE, SURPRISE).n_unique() > numbers.n_unique():
         return "surprise differs between rows of one sequence", "it is a number of the whole true sequence"
     return None
@@ -202,7 +218,7 @@ def identity_of(truth: str | Path) -> dict[str, str]:
     path = Path(truth)
     about = path.with_name(ABOUT)
     if path.name != TRUTH or not about.is_file():
-        return {"dataset": path.stem}
+        return {"dataset": address_name(str(truth)) if is_address(str(truth)) else path.stem}
     known = json.loads(about.read_text("utf-8"))
     split = known.get("how", {}).get("split")
     return {"dataset": known.get("log", path.stem), **({"split": split} if split else {})}

@@ -96,40 +96,43 @@ class Interactions(Displayable):
         cls,
         frame: pl.DataFrame,
         *,
+        whole: ItemCounts | None = None,
         origin: str = "",
         times: TimeKind | None = None,
         remarks: Mapping[str, str] | None = None,
     ) -> Interactions:
-        """Return the log of a table with columns user_id, item_id and optionally timestamp and rating."""
-        user_vocabulary, users = Vocabulary.dense(frame["user_id"])
-        item_vocabulary, items = Vocabulary.dense(frame["item_id"])
-        columns = _times_and_ratings(frame)
-        return cls(users, items, user_vocabulary, item_vocabulary, *columns, origin, times=times, remarks=remarks or {})
+        """Return the log of a table with columns user_id, item_id and optionally timestamp and rating.
 
-    @classmethod
-    def of_users(
-        cls,
-        frame: pl.DataFrame,
-        whole: ItemCounts,
-        *,
-        origin: str = "",
-        times: TimeKind | None = None,
-        remarks: Mapping[str, str] | None = None,
-    ) -> Interactions:
-        """Return a log of all rows of some users; ``whole`` are the item counts of the whole log.
-
-        Items, item counts and ``n_users`` are those of the whole log; everything else describes these rows.
+        If the table has all rows of some users only, ``whole`` are the item counts of the whole log. Items, item counts
+        and ``n_users`` are then those of the whole log; everything else describes these rows. Raise I421 if a row has
+        an item that is not among those counted before.
 
         >>> rows = pl.DataFrame({"user_id": [7, 3, 7, 8], "item_id": ["a", "b", "a", "c"]})
         >>> counts = Interactions.from_frame(rows).item_counts
-        >>> log = Interactions.of_users(rows.filter(user_id=3), counts)
+        >>> log = Interactions.from_frame(rows.filter(user_id=3), whole=counts)
         >>> len(log), log.n_users, log.items.tolist(), log.item_users.tolist()
         (1, 3, [1], [1, 1, 1])
         """
         user_vocabulary, users = Vocabulary.dense(frame["user_id"])
-        items = _counted_items(frame["item_id"], whole.ids, origin)
-        columns = _times_and_ratings(frame)
-        return cls(users, items, user_vocabulary, Vocabulary(whole.ids), *columns, origin, whole, times, remarks or {})
+        if whole is None:
+            item_vocabulary, items = Vocabulary.dense(frame["item_id"])
+        else:
+            vocabulary, codes = Vocabulary.encode(frame["item_id"])
+            item_vocabulary, items = Vocabulary(whole.ids), Recoding.between(vocabulary, whole.ids)(codes)
+            new = items < 0
+            if new.any():
+                raise InputError(
+                    "I421",
+                    f"{int(new.sum()):,} of {new.size:,} rows have an item that was not there when the log was "
+                    f"counted, such as {frame['item_id'][int(np.argmax(new))]!r}",
+                    where=origin,
+                    hint="score again while nothing writes to the files",
+                )
+        timestamps = frame["timestamp"] if "timestamp" in frame.columns else None
+        ratings = frame["rating"].cast(pl.Float64).to_numpy() if "rating" in frame.columns else None
+        return cls(
+            users, items, user_vocabulary, item_vocabulary, timestamps, ratings, origin, whole, times, remarks or {}
+        )
 
     def __len__(self) -> int:
         return int(self.users.size)
@@ -305,31 +308,6 @@ def whole_log_needed(what: str, where: str = "") -> UsageError:
         where=where,
         hint="leave this out, or score with a log that fits into memory, without Spark",
     )
-
-
-def _times_and_ratings(frame: pl.DataFrame) -> tuple[pl.Series | None, NDArray[np.float64] | None]:
-    timestamps = frame["timestamp"] if "timestamp" in frame.columns else None
-    ratings = frame["rating"].cast(pl.Float64).to_numpy() if "rating" in frame.columns else None
-    return timestamps, ratings
-
-
-def _counted_items(items: pl.Series, ids: pl.Series, where: str) -> NDArray[np.int32]:
-    """Return the code of each row's item: its position in ``ids``, the items of the whole log as counted before.
-
-    Raise I421 if a row has an item that is not among ``ids``.
-    """
-    vocabulary, codes = Vocabulary.encode(items)
-    found = Recoding.between(vocabulary, ids)(codes)
-    new = found < 0
-    if new.any():
-        raise InputError(
-            "I421",
-            f"{int(new.sum()):,} of {items.len():,} rows have an item that was not there when the log was counted, "
-            f"such as {items[int(np.argmax(new))]!r}",
-            where=where,
-            hint="score again while nothing writes to the files",
-        )
-    return found
 
 
 def no_ratings_to_compare(at_least: float, where: str) -> InputError:

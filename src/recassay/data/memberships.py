@@ -75,9 +75,15 @@ class Memberships:
                 where=features.origin,
                 hint=suggest(by, features.columns),
             )
-        if len(features.columns) > 1:
-            features = _features_of_column(features, by)
         names = features.names.to_list()
+        if len(features.columns) > 1:  # keep those of the column, with names that do not mention it
+            chosen = [code for code, name in enumerate(names) if name.startswith(f"{by}=")]
+            new_code = np.full(len(names), -1, np.int32)
+            new_code[chosen] = np.arange(len(chosen))
+            codes, names = new_code[features.codes], [names[code].removeprefix(f"{by}=") for code in chosen]
+            offsets, kept = np.append(0, np.cumsum(codes >= 0))[features.offsets], codes[codes >= 0]
+            own = pl.Series(names, dtype=pl.String)
+            features = replace(features, offsets=offsets, codes=kept, names=own, columns=(by,))
         return cls(by, features, tuple(sorted(range(len(names)), key=lambda code: _natural(names[code]))), note)
 
     @property
@@ -116,32 +122,17 @@ def _grouped_numbers(column: pl.Series) -> tuple[pl.Series, str]:
     values = column.drop_nulls().drop_nans() if column.dtype.is_float() else column.drop_nulls()
     distinct = values.n_unique()
     numbers = column.fill_nan(None).to_numpy() if column.dtype.is_float() else column.cast(pl.Float64).to_numpy()
-    if distinct <= MAX_VALUES:
-        texts = [None if np.isnan(value) else f"{value:g}" for value in numbers]
-        return pl.Series(column.name, texts, dtype=pl.String), ""
-    borders = np.unique(np.quantile(values.to_numpy(), QUARTERS, method="inverted_cdf"))
-    quarter = np.searchsorted(borders, numbers)  # a border is the last value of its quarter
+    group, note = numbers, ""
+    if distinct > MAX_VALUES:
+        borders = np.unique(np.quantile(values.to_numpy(), QUARTERS, method="inverted_cdf"))
+        group = np.searchsorted(borders, numbers)  # a border is the last value of its quarter
+        note = f"'{column.name}' has {distinct:,} values: its groups are quartiles"
     names = {}
-    for number in np.unique(quarter[~np.isnan(numbers)]):
-        own = numbers[(quarter == number) & ~np.isnan(numbers)]
+    for number in np.unique(group[~np.isnan(numbers)]):
+        own = numbers[(group == number) & ~np.isnan(numbers)]
         names[number] = f"{own.min():g}" if own.min() == own.max() else f"{own.min():g} to {own.max():g}"
-    texts = [None if np.isnan(value) else names[at] for value, at in zip(numbers, quarter, strict=True)]
-    note = f"'{column.name}' has {distinct:,} values: its groups are quartiles"
+    texts = [None if np.isnan(value) else names[at] for value, at in zip(numbers, group, strict=True)]
     return pl.Series(column.name, texts, dtype=pl.String), note
-
-
-def _features_of_column(features: Features, by: str) -> Features:
-    """Return only the features that come from the column ``by``, with names that no longer mention the column."""
-    prefix = f"{by}="
-    names = features.names.to_list()
-    chosen = [code for code, name in enumerate(names) if name.startswith(prefix)]
-    new_code = np.full(len(names), -1, np.int32)
-    new_code[chosen] = np.arange(len(chosen))
-    codes = new_code[features.codes]
-    kept = codes >= 0
-    offsets = np.append(0, np.cumsum(kept))[features.offsets]
-    own = pl.Series([names[code].removeprefix(prefix) for code in chosen], dtype=pl.String)
-    return replace(features, offsets=offsets, codes=codes[kept], names=own, columns=(by,))
 
 
 def _natural(name: str) -> tuple[bool, float, str]:

@@ -52,7 +52,7 @@ def read_interactions(
         return source if stated is None else replace(source, times=stated)
     require_noun(source, "log")
     table = open_table(source, "log", columns=columns, format=format)
-    stated = validated_kind(times, has_times=TIMESTAMP in table, where=_origin(source))
+    stated = validated_kind(times, has_times=TIMESTAMP in table.columns, where=_origin(source))
     log = Interactions.from_frame(table.frame(), origin=_origin(source), times=stated, remarks=table.remarks)
     return log if stated else log.with_inferred_times(named=table.positions)
 
@@ -114,7 +114,7 @@ def has_column(source: TableSource, name: str, role: str, *, columns: Columns = 
     if not isinstance(source, str | Path) and not hasattr(source, "columns"):
         return False
     try:
-        return name in open_table(source, role, columns=columns)
+        return name in open_table(source, role, columns=columns).columns
     except RecassayError:
         return False
 
@@ -225,24 +225,22 @@ def each_run(source: RunSource, own_columns: Mapping[str, Columns] | None = None
     def read(value: object, name: str) -> Run:
         return read_run(value, name, **(options | ({"columns": own[name]} if name in own else {})))
 
-    if isinstance(source, str | Path):
-        for name, path in run_sources([source]):
+    listed = [source] if isinstance(source, str | Path) else source if isinstance(source, list | tuple) else ()
+    if listed and all(isinstance(entry, str | Path) for entry in listed):
+        for name, path in run_sources(listed):
             yield read(path, name)
     elif isinstance(source, Mapping) and not _holds_users(source):
         for name, value in source.items():
             yield read(value, str(name))
-    elif isinstance(source, list | tuple) and source and all(isinstance(entry, str | Path) for entry in source):
-        for name, path in run_sources(list(source)):
-            yield read(path, name)
-    elif isinstance(source, list | tuple) and source and all(isinstance(entry, str | Path | Run) for entry in source):
-        for entry in source:
+    elif listed and all(isinstance(entry, str | Path | Run) for entry in listed):
+        for entry in listed:
             yield from each_run(entry, own, **options)
-    elif isinstance(source, list | tuple) and source and not isinstance(source[0], list | tuple | Mapping):
-        for one in source:
+    elif listed and not isinstance(listed[0], list | tuple | Mapping):
+        for one in listed:
             require_noun(one, "run")
         raise InputError(
             "I108",
-            f"a list of {type(source[0]).__name__} does not name the systems",
+            f"a list of {type(listed[0]).__name__} does not name the systems",
             where="the run",
             hint="give a dict of name to run: {'first': one, 'second': other}",
         )
@@ -250,25 +248,16 @@ def each_run(source: RunSource, own_columns: Mapping[str, Columns] | None = None
         yield read_run(source, **options)
 
 
-def first_source(source: RunSource) -> object:
-    """Return what :func:`each_run` reads first, if that is a file; anything else is returned as it is, or a part of it.
+def total_size(truth: object, runs: RunSource) -> int | None:
+    """Return the bytes of a truth and of the first of some runs if each is the path of a file, else None.
 
-    >>> first_source({"a": "a.csv", "b": "b.csv"}), first_source("runs"), first_source({"ann": ["x"]})
-    ('a.csv', 'runs', ['x'])
+    >>> total_size({"ann": ["x"]}, {"a": "a.csv"})
     """
-    if isinstance(source, Mapping):
-        return next(iter(source.values()), None)
-    return source[0] if isinstance(source, list | tuple) and source else source
-
-
-def total_size(*sources: object) -> int | None:
-    """Return the bytes of all sources if each is the path of a file, else None.
-
-    >>> total_size({"ann": ["x"]})
-    """
-    if not all(isinstance(one, str | Path) and os.path.isfile(one) for one in sources):
+    first = next(iter(runs.values()), None) if isinstance(runs, Mapping) else runs
+    first = first[0] if isinstance(first, list | tuple) and first else first
+    if not all(isinstance(one, str | Path) and os.path.isfile(one) for one in (truth, first)):
         return None
-    return sum(os.path.getsize(str(one)) for one in sources)
+    return sum(os.path.getsize(str(one)) for one in (truth, first))
 
 
 def read_with_shared_names(

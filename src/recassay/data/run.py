@@ -184,7 +184,10 @@ class Run(Displayable):
         if self.order != "score" or self.scores is None:
             return self
         with np.errstate(over="ignore"):
-            return replace(self, tied=_tied(self.offsets, self.scores.astype(np.float32)))
+            keys = self.scores.astype(np.float32)
+        tied = np.append(False, keys[1:] == keys[:-1])[: keys.size]
+        tied[self.offsets[:-1][self.lengths > 0]] = False
+        return replace(self, tied=tied if tied.any() else None)
 
     def with_ties_broken(self, preference: NDArray[np.integer] | None = None) -> Run:
         """Return the run with tied rows in ascending order of ``preference``, which has a number per row.
@@ -303,15 +306,6 @@ class Run(Displayable):
         if self.score_column is not None:
             columns["score"] = self.score_column
         return pl.DataFrame(columns)
-
-
-def _tied(offsets: NDArray[np.int64], keys: NDArray[np.generic]) -> NDArray[np.bool_] | None:
-    """Return a mask of the rows whose key equals that of the previous row of their list; None if it marks nothing."""
-    tied = np.empty(keys.size, np.bool_)
-    tied[:1] = False
-    np.equal(keys[1:], keys[:-1], out=tied[1:])
-    tied[offsets[:-1][np.diff(offsets) > 0]] = False
-    return tied if tied.any() else None
 
 
 def _scores(table: GroupedRows, nan: Nan, where: str) -> tuple[pl.Series, int]:

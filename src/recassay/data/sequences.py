@@ -313,8 +313,12 @@ class SequenceFold(Displayable):
 
 def no_sequences_error(rows: int, sequences: int, origin: str) -> InputError:
     """Return the error for ready-made sequences that all have a single row."""
-    what = f"none of {rows:,} rows in {sequences:,} sequences is in a sequence of two or more"
-    return InputError("I351", what, where=origin, hint="check the column sequence_id")
+    return InputError(
+        "I351",
+        f"none of {rows:,} rows in {sequences:,} sequences is in a sequence of two or more",
+        where=origin,
+        hint="check the column sequence_id",
+    )
 
 
 def _distinguish_copies(keys: Keys) -> Keys:
@@ -337,5 +341,9 @@ def _check_rows(log: Interactions, numbers: Int32, wrong: NDArray[np.bool_], wha
     found = numbers[1:][wrong & (numbers[1:] == numbers[:-1])]
     if found.size:
         first = log.user_vocabulary.decode(found[:1])[0]
-        what = f"{what} in {np.unique(found).size:,} sequences, the first is {first!r}"
-        raise InputError("I351", what, where=log.origin, hint=hint)
+        raise InputError(
+            "I351",
+            f"{what} in {np.unique(found).size:,} sequences, the first is {first!r}",
+            where=log.origin,
+            hint=hint,
+        )

@@ -129,14 +129,15 @@ class Standings(Displayable):
             "item_id": self.vocabulary.decode(self.item),
             "tie_relevant": pl.Series(self.tie_relevant),
         }
-        for base in self.above:
-            columns[f"above {base}"] = pl.Series(self.above[base])
-            columns[f"tied {base}"] = pl.Series(self.tied[base])
-            columns[f"pool {base}"] = pl.Series(self.pool[base][query])
-        for base in self.mass_above:
-            columns[f"mass above {base}"] = pl.Series(self.mass_above[base])
-            columns[f"mass tied {base}"] = pl.Series(self.mass_tied[base])
-            columns[f"mass {base}"] = pl.Series(self.mass[base][query])
+        counts = (
+            ("above", "tied", "pool", self.above, self.tied, self.pool),
+            ("mass above", "mass tied", "mass", self.mass_above, self.mass_tied, self.mass),
+        )
+        for named_above, named_tied, named_pool, above, tied, pool in counts:
+            for base in above:
+                columns[f"{named_above} {base}"] = pl.Series(above[base])
+                columns[f"{named_tied} {base}"] = pl.Series(tied[base])
+                columns[f"{named_pool} {base}"] = pl.Series(pool[base][query])
         for bins, binned in self.percentiles.items():
             named: dict[str, NDArray[Any]] = {
                 "bin": binned.bin,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from recassay.columnar.layout import row_groups
 from recassay.columnar.times import UNITS, TimeScale, require_times
 from recassay.data.interactions import Interactions
+from recassay.data.io.write import finite
 from recassay.data.sequences import Sequences
 from recassay.errors import InputError
 from recassay.stats.concentration import entropy, gini, top_share
@@ -117,8 +118,7 @@ class Stats:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dicts and numbers, ready for JSON; undefined values are None."""
-        found: dict[str, Any] = _plain(dataclasses.asdict(self))
-        return found
+        return dict(finite(dataclasses.asdict(self)))
 
 
 def stats(log: Interactions) -> Stats:
@@ -248,9 +248,3 @@ def _ratings(ratings: NDArray[np.float64]) -> RatingStats:
         return RatingStats({f"{value:g}": int(n) for value, n in zip(values, counts, strict=True)}, None, missing)
     quantiles = {name: float(np.quantile(known, at)) for name, at in QUANTILES.items()}
     return RatingStats(None, {**quantiles, "mean": float(np.sort(known).mean())}, missing)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value

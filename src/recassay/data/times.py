@@ -41,22 +41,32 @@ def time_values(timestamps: pl.Series, origin: str = "") -> TimeValues:
     Raise I304 if a time is missing, NaN or infinite; ``origin`` names the log in the error.
     """
     if timestamps.null_count():
-        what = f"{timestamps.null_count():,} of {len(timestamps):,} rows have no timestamp"
         first = int(timestamps.is_null().arg_max() or 0) + 1
         raise InputError(
-            "I304", f"{what}, the first is row {first:,}", where=origin, hint="drop these rows, or give them a time"
+            "I304",
+            f"{timestamps.null_count():,} of {len(timestamps):,} rows have no timestamp, the first is row {first:,}",
+            where=origin,
+            hint="drop these rows, or give them a time",
         )
     dtype = timestamps.dtype
     if dtype.is_float() and not (known := timestamps.is_finite()).all():
         first = int((~known).arg_max() or 0)
-        what = f"{int((~known).sum()):,} of {len(timestamps):,} rows have a timestamp that is NaN or infinite"
-        what += f": the first is {timestamps[first]} in row {first + 1:,}"
-        raise InputError("I304", what, where=origin, hint="drop these rows, or give them a time")
+        raise InputError(
+            "I304",
+            f"{int((~known).sum()):,} of {len(timestamps):,} rows have a timestamp that is NaN or infinite: "
+            f"the first is {timestamps[first]} in row {first + 1:,}",
+            where=origin,
+            hint="drop these rows, or give them a time",
+        )
     if dtype.is_temporal():
         return timestamps.cast(pl.Datetime("us")).to_physical().to_numpy() / 1e6
     if not dtype.is_numeric():
-        what = f"timestamps are of type {dtype}, which does not measure time"
-        raise InputError("I202", what, where=origin, hint="write them as numbers or dates")
+        raise InputError(
+            "I202",
+            f"timestamps are of type {dtype}, which does not measure time",
+            where=origin,
+            hint="write them as numbers or dates",
+        )
     return timestamps.to_numpy()
 
 

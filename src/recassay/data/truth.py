@@ -41,7 +41,7 @@ class Truth(Displayable):
 
     A gain of 0 is a judgement too: not relevant. Rows that repeat a (query, item) are merged to the highest gain and
     counted in ``merged``; ``conflicting`` counts those with another gain. ``remarks`` are texts that findings report
-    about the truth's file, by finding code.
+    about the truth's file, by finding code. ``unit`` is the word for what has a list: user, query or session.
 
     >>> truth = Truth.from_frame(pl.DataFrame({"user_id": [1, 1, 1], "item_id": [5, 9, 9], "gain": [1, 2, 2]}))
     >>> truth.items.tolist(), truth.gains.tolist(), truth.merged
@@ -57,6 +57,7 @@ class Truth(Displayable):
     conflicting: int = 0
     origin: str = field(default="", repr=False)
     remarks: Mapping[str, str] = field(default_factory=dict, repr=False)
+    unit: str = "user"
 
     @classmethod
     def from_frame(
@@ -84,7 +85,7 @@ class Truth(Displayable):
             items, gains, offsets = items[~again], gains[~again], offsets_without(offsets, again)
         return cls(
             queries, offsets, items, gains, vocabulary, merged, conflicting, origin,
-            rows.remarks if remarks is None else remarks,
+            rows.remarks if remarks is None else remarks, rows.unit,
         )  # fmt: skip
 
     @classmethod
@@ -216,9 +217,9 @@ def _best_first(
     ``offsets[q]:offsets[q + 1]`` are the rows of query q. Also return whether a query may have an item twice: if all
     gains are equal, such rows are neighbours now; else they may be apart.
     """
-    offsets, items = readonly(offsets), _writable(items)
+    offsets, items = readonly(offsets), np.require(items, requirements="W")  # a copy of the caller's data
     graded = not is_one_number(gains)
-    keys = _writable(gains) if graded else np.empty(0)  # all gains are equal: only items are sorted
+    keys = np.require(gains, requirements="W") if graded else np.empty(0)  # all gains are equal: only items are sorted
     groups = offsets.size - 1
     repeats = each_block(
         lambda begin, end: sort_by_gain(offsets, items, keys, begin, end),
@@ -226,11 +227,6 @@ def _best_first(
         size=groups_per_block(groups, items.size),
     )
     return items, keys if graded else gains, graded or any(repeats)
-
-
-def _writable(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the array, or a copy if it is a read-only view of the caller's data."""
-    return array if array.flags.writeable else array.copy()
 
 
 def _conflicts(

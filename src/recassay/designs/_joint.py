@@ -22,15 +22,10 @@ and orders.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Bool, Float, Int32, Int64
 from recassay.designs._single import NEGLIGIBLE, hit_probabilities
-
-Int64 = NDArray[np.int64]
-Int32 = NDArray[np.int32]
-Float = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 
 WORK = 4_000_000  # most steps for one set of ties; above it second moments are not computed
 POINTS = 300  # most combinations of passed candidates per class; above it all candidates get the same mass

@@ -16,12 +16,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
-
-Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
+from recassay.arrays import Float, Int64
 
 FEW = 7  # up to this many masses are stored one by one; of more candidates only sums of powers are stored
 WIDTH = FEW + 1  # columns of a row of masses: their number, then the masses or their sums of powers

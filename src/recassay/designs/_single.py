@@ -9,15 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Bool, Float, Int32, Int64
 from recassay.designs._places import masses_above
-
-Int64 = NDArray[np.int64]
-Int32 = NDArray[np.int32]
-Float = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 
 NEGLIGIBLE = 1e-22  # a probability far below the rounding of the sums it would enter
 BOTTOM = -600.0  # log of the smallest probability from which the others can be computed without loss

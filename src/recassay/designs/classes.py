@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.arrays import Float, Int64
 from recassay.columnar.layout import readonly, row_groups, rows_of_groups
 from recassay.designs import _places
-
-Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

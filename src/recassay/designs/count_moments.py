@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from recassay.arrays import Float
 from recassay.columnar.layout import row_groups
 from recassay.data.standings import RATED, Standings
 from recassay.designs.grammar import Design
@@ -18,9 +18,6 @@ from recassay.designs.sets import TargetSets, begins_level
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.credit import Credit, JudgedCounts, JudgedFormula, PairFormula, formula_of
-
-Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
 
 
 def count_moments(standings: Standings, design: Design, groups: TargetSets, metric: Metric) -> CreditMoments:

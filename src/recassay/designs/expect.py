@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from recassay.arrays import Float, Int64
 from recassay.data.standings import Standings
 from recassay.designs.count_moments import count_moments
 from recassay.designs.grammar import Design
@@ -22,7 +23,6 @@ from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.stats.exact_sums import ExactSum
 
-Float = NDArray[np.float64]
 Users = choices.DesignUsers
 Key = tuple[Any, ...]  # a name, or a metric's heading and a name; then the number of a bin
 
@@ -162,7 +162,7 @@ def users_without_relevant(standings: Standings, design: Design, groups: TargetS
     return max(standings.users, standings.queries.len()) - groups.owner.size
 
 
-def sizes_without_relevant(standings: Standings, design: Design, zeros: int) -> NDArray[np.int64]:
+def sizes_without_relevant(standings: Standings, design: Design, zeros: int) -> Int64:
     """Return the numbers of candidates of the users without a relevant item, for those who have any candidates.
 
     ``zeros`` is the number of such users; the array is empty if it is 0. A size is the number of candidates that the

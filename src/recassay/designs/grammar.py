@@ -7,13 +7,13 @@ of its own (``1R``; ``AR``: all relevant items of a user share one). It is ranke
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from recassay.errors import UsageError
 from recassay.naming.arguments import checks_types
-from recassay.naming.grammar import Value, parse_parameters, split, suggest
+from recassay.naming.grammar import parse_parameters, split, suggest
 from recassay.naming.named import Departure, check_type
 
 Sampling = Literal["uniform", "popularity", "mixed"]
@@ -69,6 +69,9 @@ PARTS = (
     "compares within bins of equally popular items, U uses a split by uniform_items."
 )
 BINS = 10
+KINDS: Mapping[str, Any] = {
+    "n": int | None, "t": int | None, "bins": int | None, "by": Sampling, "replace": bool | None, "resample": Resample,
+}  # fmt: skip
 OF_SAMPLES = ("t", "resample")  # parameters of designs with one relevant item and sampled candidates
 
 
@@ -105,6 +108,11 @@ class Design:
         return self.n is not None and (self.by == "popularity" if self.replace is None else self.replace)
 
     @property
+    def has_formula(self) -> bool:
+        """Return whether expectations have a closed form: not if draws by popularity never repeat an item."""
+        return self.n is None or self.by == "uniform" or self.with_replacement
+
+    @property
     def name(self) -> str:
         """Return the name of the design, the part of its text before the parentheses."""
         if self.base == "rated":
@@ -139,20 +147,65 @@ def parse(text: str | Design) -> Design:
     if isinstance(text, Design):
         return text
     bare, bracket, rest = text.strip().partition("(")
-    name = {one.lower(): one for one in TITLES}.get(bare.strip().lower())
+    name = {known.lower(): known for known in TITLES}.get(bare.strip().lower())
     if name is None:
         raise UsageError("U118", f"there is no design '{text}'", where=text, hint=suggest(bare.strip(), TITLES))
-    known: tuple[str, ...] = ("n", "bins", *OF_SAMPLES) if name[0] == "P" else ("n", "by", "replace", *OF_SAMPLES)
-    given = _parameters(text, bracket + rest, () if name.endswith("AN") or name == "rated_only" else known)
+    takes = [one for one in parameters_of(name).split(", ") if one]
+    takes += [one for one in OF_SAMPLES if takes and one not in takes]  # refused in words of their own
+    given: dict[str, Any] = parse_parameters(bracket + rest, text, tuple(takes[:1]))
+    for parameter in given:
+        if parameter not in takes:
+            hint = suggest(parameter, takes) if takes else "it takes no parameters"
+            raise UsageError("U118", f"the design '{text}' has no parameter '{parameter}'", where=text, hint=hint)
     if name == "rated_only":
         return Design("rated", "AR")
     base: Any = name[:2] if name[2] == "-" else "TI"
-    if name.endswith("NN") and given.get("n") is None and given.get("t") is None:
-        hint = f"write {name}(99), or {name[:-2]}AN for all of them"
-        raise UsageError("U118", "NN needs the number of non-relevant items to draw", where=text, hint=hint)
-    if name[0] == "P":
-        given.setdefault("bins", BINS)
-    return _build(text, base=base, relevant="1R" if "1R" in name else "AR", uniform_items=name[0] == "U", **given)
+    bins = {"bins": BINS} if name[0] == "P" else {}
+    _check_parameters(text, name, given)
+    if (size := given.pop("t", None)) is not None:
+        given["n"] = size - 1
+    return Design(base, "1R" if "1R" in name else "AR", uniform_items=name[0] == "U", **bins | given)
+
+
+def _check_parameters(text: str, name: str, given: Mapping[str, Any]) -> None:
+    """Raise U118 if the parameters of a design have wrong types or values; ``text`` is the whole design."""
+    for parameter, value in given.items():
+        check_type(text, parameter, value, KINDS[parameter])
+    n, size, bins = given.get("n"), given.get("t"), given.get("bins")
+    unfit = next((one for one in OF_SAMPLES if one in given and "1R" not in name), "")
+    problems = (
+        (
+            name.endswith("NN") and n is None and size is None,
+            "NN needs the number of non-relevant items to draw",
+            f"write {name}(99), or {name[:-2]}AN for all of them",
+        ),
+        (
+            bool(unfit),
+            f"{unfit} is for designs with one relevant item: a user's set has all of the user's relevant items",
+            "give n=, the number of non-relevant items, or write 1R",
+        ),
+        (
+            n is not None and size is not None,
+            f"n={n} and t={size} both say how many items are drawn",
+            f"t={size} is n={(size or 1) - 1}: give one of them",
+        ),
+        (size is not None and size < 2, f"t must be at least 2, got {size}", ""),
+        (
+            n is None and size is None and given.get("resample") == "per_rating",
+            "resample says how items are drawn, and the design takes all of them",
+            "give n= or t=",
+        ),
+        (
+            given.get("by") == "mixed" and given.get("replace"),
+            "a mixed sample has different items: half are drawn uniformly, half by popularity from the others",
+            "leave replace out",
+        ),
+        (n is not None and n < 1, f"n must be at least 1, got {n}", ""),
+        (bins is not None and bins < 2, f"bins must be at least 2, got {bins}", ""),
+    )
+    for applies, what, hint in problems:
+        if applies:
+            raise UsageError("U118", what, where=text, hint=hint)
 
 
 @checks_types
@@ -166,45 +219,3 @@ def parse_list(texts: str | Design | Iterable[str | Design]) -> list[Design]:
         return [texts]
     names = split(texts) if isinstance(texts, str) else texts
     return list(dict.fromkeys(parse(name) for name in names))
-
-
-def _parameters(text: str, inside: str, known: tuple[str, ...]) -> dict[str, Value]:
-    """Return the parameters written in the parentheses (``inside``) of a design, by name.
-
-    A value without a name is that of the first parameter in ``known``; ``text`` is the whole design, for error
-    messages.
-    """
-    given = parse_parameters(inside, text, known[:1])
-    for name in given:
-        if name not in known:
-            hint = suggest(name, known) if known else "it takes no parameters"
-            raise UsageError("U118", f"the design '{text}' has no parameter '{name}'", where=text, hint=hint)
-    return given
-
-
-def _build(text: str, **given: Any) -> Design:
-    """Return the design with the given fields, after checking their types and ranges; raise U118 naming ``text``."""
-    kinds = {"n": int | None, "by": Sampling, "replace": bool | None, "bins": int | None, "t": int | None}
-    for name, kind in (kinds | {"resample": Resample}).items():
-        if name in given:
-            check_type(text, name, given[name], kind)
-    if given["relevant"] == "AR" and (unfit := [name for name in OF_SAMPLES if name in given]):
-        what = f"{unfit[0]} is for designs with one relevant item: a user's set has all of the user's relevant items"
-        raise UsageError("U118", what, where=text, hint="give n=, the number of non-relevant items, or write 1R")
-    if (size := given.pop("t", None)) is not None:
-        if given.get("n") is not None:
-            what = f"n={given['n']} and t={size} both say how many items are drawn"
-            raise UsageError("U118", what, where=text, hint=f"t={size} is n={size - 1}: give one of them")
-        if size < 2:
-            raise UsageError("U118", f"t must be at least 2, got {size}", where=text)
-        given["n"] = size - 1
-    if given.get("n") is None and given.get("resample") == "per_rating":
-        what = "resample says how items are drawn, and the design takes all of them"
-        raise UsageError("U118", what, where=text, hint="give n= or t=")
-    if given.get("by") == "mixed" and given.get("replace"):
-        what = "a mixed sample has different items: half are drawn uniformly, half by popularity from the others"
-        raise UsageError("U118", what, where=text, hint="leave replace out")
-    for name, least in (("n", 1), ("bins", 2)):
-        if given.get(name) is not None and given[name] < least:
-            raise UsageError("U118", f"{name} must be at least {least}, got {given[name]}", where=text)
-    return Design(**given)

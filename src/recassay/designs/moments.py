@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recassay.columnar.layout import readonly, row_groups
+from recassay.arrays import Bool, Float, Int64
+from recassay.columnar.layout import row_groups, run_kernel
 from recassay.data.standings import Standings
 from recassay.designs import _joint, _single
 from recassay.designs.grammar import Design
 from recassay.designs.random_order import GROUPS_PER_BLOCK, RandomOrders
 from recassay.designs.sets import TargetSets, begins_level
 from recassay.metrics.credit import Credit
-from recassay.threads import each_block
-
-Bool = NDArray[np.bool_]
-Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
 
 SHALLOW = 20  # down to this rank all relevant items of a set are computed jointly, whatever the cost
 STEPS = 400_000  # further down they are computed jointly if a set takes at most this many steps
@@ -92,18 +86,18 @@ def credit_moments(
     apart, known = design.relevant == "1R", random_and_best(standings, design, groups, credits, threads, random_orders)
     found = {}
     for family in Family.each(design, groups, credits):
-        share = np.stack([_shares(standings, groups, one, apart) for one in family.credits.values()], axis=1)
+        weightings = [
+            _weighting(standings, groups, credit, family.relevant, apart) for credit in family.credits.values()
+        ]
+        share = np.stack([own for own, _, _ in weightings], axis=1)
         mean, second = credit_sums(
             design, groups, family.only_first, share, family.table, family.limit, variance, threads
         )
-        for column, (heading, credit) in enumerate(family.credits.items()):
-            norm = _norm(standings, groups, credit, family.relevant, apart)
-            norm = norm * groups.relevant if apart else norm  # 1R: the mean over the sets of a user
+        for column, (heading, (_, norm, unequal)) in enumerate(zip(family.credits, weightings, strict=True)):
             scaled = mean[:, column] / norm
             spread = np.maximum(second[:, column] / norm**2 - scaled**2, 0.0)
             spread[spread < 1e-13 * np.maximum(scaled**2, 1e-300)] = 0.0  # rounding errors of values that cannot vary
-            if credit.weight is not None and not apart:
-                spread[_unequal(standings, groups, credit)] = np.nan
+            spread[unequal] = np.nan  # unknown
             found[heading] = CreditMoments(scaled, spread, *known[heading])
     return found
 
@@ -127,7 +121,7 @@ def random_and_best(
             if credit.weight is not None and not apart:  # the weights sum to the norm
                 found[heading] = random / family.relevant, np.ones(random.size)
             else:
-                norm = _norm(standings, groups, credit, family.relevant, apart)
+                norm = np.maximum(credit.norm(family.relevant), 1e-300)
                 found[heading] = random / norm, _best(credit, family.relevant, table, family.limit) / norm
     return found
 
@@ -165,21 +159,16 @@ def credit_sums(
     by_place = has_ties & again
     if again:
         jointly = jointly & ~(by_place & (single | (not variance)))
+    one_by_one = ~jointly | by_place
     moments, means = np.zeros((n, 2, table.shape[0])), np.zeros((n, 2, table.shape[0]))
-    read, logs, parts = groups.kernel_arguments(with_replacement=again)
-    share, table, limit, jointly = readonly(share), readonly(table), readonly(limit), readonly(jointly)
-    one_by_one = readonly(~jointly | by_place)
-    lone, joint = cast(Any, _single.separate_moments), cast(Any, _joint.joint_moments)
-
-    def work(begin: int, end: int) -> None:
-        if one_by_one[begin:end].any():
-            lone(begin, end, one_by_one, *read, again, apart, only_first, share, table, limit, logs, parts, means)
-        if jointly[begin:end].any():
-            joint(
-                begin, end, jointly, *read, again, apart, only_first, share, table, limit, logs, moments
-            )  # fmt: skip
-
-    each_block(work, n, size=GROUPS_PER_BLOCK, threads=threads)
+    arrays, logs, parts = groups.kernel_arguments(with_replacement=again)
+    inputs = (*arrays, again, apart, only_first, share, table, limit, logs)
+    if one_by_one.any():
+        run_kernel(
+            _single.separate_moments, n, (one_by_one, *inputs, parts), means, size=GROUPS_PER_BLOCK, threads=threads
+        )
+    if jointly.any():
+        run_kernel(_joint.joint_moments, n, (jointly, *inputs), moments, size=GROUPS_PER_BLOCK, threads=threads)
     both = by_place & jointly
     moments[both, 1] += means[both, 0] ** 2 - moments[both, 0] ** 2
     moments[one_by_one, 0] = means[one_by_one, 0]
@@ -250,49 +239,30 @@ def _cheap(groups: TargetSets, ranks: int) -> Bool:
     return np.asarray(work <= STEPS)
 
 
-def _shares(standings: Standings, groups: TargetSets, credit: Credit, apart: bool) -> Float:
-    """Return the factor by which each relevant item's credit is multiplied, such as a weight from its popularity.
+def _weighting(
+    standings: Standings, groups: TargetSets, credit: Credit, relevant: Int64, apart: bool
+) -> tuple[Float, Float, Bool]:
+    """Return (share, norm, unequal): how the credits of a metric are weighed in each group of relevant items.
 
-    A metric is the sum, over relevant items, of the factor times a credit for the item's rank. Tied items get the mean
-    of their factors. With ``apart`` each relevant item is ranked on its own, and all factors are 1.
+    ``share`` is the factor of each relevant item's credit. The metric is the sum of the items' factors times credits,
+    divided by ``norm`` (per group): the sum for an ideal list, or the sum of the weights of the items, NaN if that is
+    0. Tied items are exchangeable, so they get the mean of their weights; ``unequal`` says for each group whether these
+    weights differ. ``relevant`` is the number of relevant items of each group that are ranked together; with ``apart``,
+    each is ranked on its own and has the factor 1.
     """
-    if credit.weight is not None and not apart:
-        weight = credit.weight(standings.popularity[standings.item[groups.order]])
-        of_level = np.cumsum(begins_level(groups.ties, groups.offsets))  # tied items are exchangeable: use their mean
-        return (np.bincount(of_level, weights=weight) / np.maximum(np.bincount(of_level), 1))[of_level]
-    return np.ones(groups.order.size) if apart else credit.parts(groups.offsets)
-
-
-def _unequal(standings: Standings, groups: TargetSets, credit: Credit) -> Bool:
-    """Return, for each group of relevant items, whether it has tied items of unequal weight (by popularity).
-
-    The variance of a metric with such weights (``credit.weight``) is then unknown.
-    """
-    assert credit.weight is not None
+    if credit.weight is None or apart:
+        share = np.ones(groups.order.size) if apart else credit.parts(groups.offsets)
+        norm = np.maximum(credit.norm(relevant), 1e-300)
+        norm = norm * groups.relevant if apart else norm  # 1R: the mean over the sets of a user
+        return share, norm, np.zeros(relevant.size, np.bool_)
+    group = row_groups(groups.offsets)
     weight = credit.weight(standings.popularity[standings.item[groups.order]])
-    same = np.isclose(weight, _shares(standings, groups, credit, apart=False), rtol=1e-12, atol=0.0)
-    found: Bool = np.bincount(row_groups(groups.offsets), weights=~same, minlength=groups.owner.size) > 0
-    return found
-
-
-def _norm(
-    standings: Standings,
-    groups: TargetSets,
-    credit: Credit,
-    relevant: Int64,
-    apart: bool,
-) -> Float:
-    """Return each group's normaliser: the divisor of its sum of credits, such as the sum for an ideal list.
-
-    All relevant items of a group are ranked among the same candidates. ``relevant`` is the number of them that are
-    ranked together; with ``apart``, each is ranked on its own. If items have weights, the divisor is the sum of the
-    weights of the group, NaN if that is 0.
-    """
-    if credit.weight is not None and not apart:
-        weight = credit.weight(standings.popularity[standings.item[groups.order]])
-        total = np.bincount(row_groups(groups.offsets), weights=weight, minlength=groups.owner.size)
-        return np.where(total > 0, total, np.nan)
-    return np.maximum(credit.norm(relevant), 1e-300)
+    total = np.bincount(group, weights=weight, minlength=relevant.size)
+    level = np.cumsum(begins_level(groups.ties, groups.offsets))
+    share = (np.bincount(level, weights=weight) / np.maximum(np.bincount(level), 1))[level]
+    differs = ~np.isclose(weight, share, rtol=1e-12, atol=0.0)
+    unequal = np.bincount(group, weights=differs, minlength=relevant.size) > 0
+    return share, np.where(total > 0, total, np.nan), unequal
 
 
 def _best(credit: Credit, relevant: Int64, table: Float, limit: Int64) -> Float:
@@ -301,9 +271,5 @@ def _best(credit: Credit, relevant: Int64, table: Float, limit: Int64) -> Float:
     ``relevant`` is the number of relevant items ranked together, ``table`` is the credit at each rank, and ranks beyond
     ``limit`` (per group) have none.
     """
-    part = {"each": 1.0, "first": 0.0, "place": 1.0}[credit.part]
-    steps = np.arange(1, table.size + 1) * 1.0 if credit.part == "place" else np.full(table.size, part)
-    if table.size and credit.part == "first":
-        steps[0] = 1.0
-    sums = np.append(0.0, np.cumsum(steps * table))
+    sums = np.append(0.0, np.cumsum(credit.parts_at(np.arange(table.size)) * table))
     return sums[np.minimum(np.minimum(relevant, limit), table.size)]

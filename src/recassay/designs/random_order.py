@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
-from recassay.columnar.layout import ranges, readonly
+from recassay.arrays import Bool, Float, Int64
+from recassay.columnar.layout import ranges, run_kernel
 from recassay.data.standings import Standings
 from recassay.designs import _places
 from recassay.designs._places import (
@@ -32,11 +31,6 @@ from recassay.designs.classes import Classes
 from recassay.designs.grammar import Design
 from recassay.designs.sets import TargetSets, logs_and_parts
 from recassay.metrics.credit import Credit
-from recassay.threads import each_block
-
-Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 
 UNDERFLOW = 1e-200  # below it the probability of a position is computed anew, not from that of the item before
 GROUPS_PER_BLOCK = 256
@@ -99,16 +93,14 @@ def _with_replacement(
     sums = np.empty((rows.size, table.shape[0]))
     sums[two] = _over_two_classes(groups, whole, rows[two], relevant, credits, table, limit, threads)
     sums[~two] = _item_by_item(groups, whole, rows[~two], relevant, credits, table, limit, threads)
-    found: Float = sums[inverse.ravel()].T
-    return found
+    return np.asarray(sums[inverse.ravel()].T)
 
 
 def _have_two_large_classes(whole: Classes, drawn: Int64) -> Bool:
     """Return whether the candidates of each group have two masses and more positions than are visited one by one."""
     lengths = np.diff(whole.offsets)
     positions = np.multiply.reduceat(np.append(whole.number + 1.0, 1.0), whole.offsets[:-1])
-    found: Bool = (lengths == 2) & (positions > _places.MANY) & (drawn > 0)
-    return found
+    return np.asarray((lengths == 2) & (positions > _places.MANY) & (drawn > 0))
 
 
 def _over_two_classes(
@@ -120,19 +112,14 @@ def _over_two_classes(
     ordered = rows[order]
     whole, drawn = whole.take(ordered), groups.drawn[ordered]
     logs, parts = logs_and_parts(2 * int(max(drawn.max(initial=0), whole.number.max(initial=0))))
-    arrays = (whole.offsets, whole.number, whole.mass, relevant[ordered], drawn, limit[ordered])
-    arguments: tuple[Any, ...] = tuple(readonly(array) for array in arrays)
-    by_place = readonly(np.array([credit.part == "place" for credit in credits]))
-    only_first, sums = credits[0].part == "first", np.empty((rows.size, len(credits)))
-    kernel: Any = two_class_sums
-
-    def work(begin: int, end: int) -> None:
-        kernel(begin, end, *arguments, by_place, only_first, readonly(table), logs, parts, sums)
-
-    each_block(work, rows.size, size=GROUPS_PER_BLOCK, threads=threads)
-    found = np.empty_like(sums)
-    found[order] = sums
-    return found
+    by_place = np.array([credit.part == "place" for credit in credits])
+    inputs = (
+        whole.offsets, whole.number, whole.mass, relevant[ordered], drawn, limit[ordered], by_place,
+        credits[0].part == "first", table, logs, parts,
+    )  # fmt: skip
+    sums = np.empty((rows.size, len(credits)))
+    run_kernel(two_class_sums, rows.size, inputs, sums, size=GROUPS_PER_BLOCK, threads=threads)
+    return sums[np.argsort(order)]
 
 
 def _item_by_item(
@@ -155,21 +142,14 @@ def _item_by_item(
     )
     place = ranges(1, pairs).astype(np.float64)
     share = np.stack([place if credit.part == "place" else np.ones(of.size) for credit in credits], axis=1)
-    only_first = credits[0].part == "first"
-    sums = np.zeros((rows.size, 2, table.shape[0]))
     arrays, logs, parts = tied.kernel_arguments(with_replacement=True)
-    chosen = np.ones(rows.size, np.bool_)
-    kernel: Any = separate_moments
-
-    def work(begin: int, end: int) -> None:
-        kernel(
-            begin, end, readonly(chosen), *arrays, True, False, only_first, readonly(share), readonly(table),
-            readonly(limit[rows]), logs, parts, sums,
-        )  # fmt: skip
-
-    each_block(work, rows.size, size=GROUPS_PER_BLOCK, threads=threads)
-    found: Float = sums[:, 0]
-    return found
+    inputs = (
+        np.ones(rows.size, np.bool_), *arrays, True, False, credits[0].part == "first", share, table, limit[rows],
+        logs, parts,
+    )  # fmt: skip
+    sums = np.zeros((rows.size, 2, table.shape[0]))
+    run_kernel(separate_moments, rows.size, inputs, sums, size=GROUPS_PER_BLOCK, threads=threads)
+    return sums[:, 0]
 
 
 def _without_replacement(credit: Credit, relevant: Int64, groups: TargetSets, table: Float, limit: Int64) -> Float:
@@ -182,34 +162,30 @@ def _without_replacement(credit: Credit, relevant: Int64, groups: TargetSets, ta
     sizes = relevant + drawn
     if credit.part == "each":  # every rank holds a relevant item with probability R / size
         cumulated = np.append(0.0, np.cumsum(table))
-        sums_of_credit: Float = cumulated[np.minimum(np.minimum(sizes, limit), table.size)]
-        return sums_of_credit * relevant / sizes
+        return np.asarray(cumulated[np.minimum(np.minimum(sizes, limit), table.size)] * relevant / sizes)
     kinds, inverse = np.unique(np.column_stack([relevant, drawn, limit]), axis=0, return_inverse=True)
     columns = [np.ascontiguousarray(column) for column in kinds.T]
     places = 1 if credit.part == "first" else int(relevant.max(initial=1))
     sums = np.empty(len(kinds))
-
-    def work(begin: int, end: int) -> None:
-        many, others, last = (readonly(column[begin:end]) for column in columns)
-        random_order_sums(many, others, last, places, credit.part == "place", readonly(table), sums[begin:end])
-
-    each_block(work, len(kinds), size=GROUPS_PER_BLOCK)
-    found: Float = sums[inverse.ravel()]
-    return found
+    inputs = (*columns, places, credit.part == "place", table)
+    run_kernel(random_order_sums, len(kinds), inputs, sums, size=GROUPS_PER_BLOCK)
+    return np.asarray(sums[inverse.ravel()])
 
 
 @njit(nogil=True, cache=True)
 def random_order_sums(
-    relevant: Int64, drawn: Int64, limit: Int64, items: int, by_place: bool, credit: Float, out: Float
-) -> None:
+    begin: int, end: int, relevant: Int64, drawn: Int64, limit: Int64, items: int, by_place: bool, credit: Float,
+    out: Float,
+) -> None:  # fmt: skip
     """Fill ``out[s]`` with the expected sum of credits of target set s if all its items are in random order.
 
-    Set s has ``relevant[s]`` relevant items and ``drawn[s]`` others, which are ranked together. ``credit[r - 1]`` is
-    what a relevant item at rank r adds to the sum; only the best ``items`` relevant items of a set add, and none beyond
-    rank ``limit[s]``. With ``by_place``, the credit of the i-th relevant item is multiplied by i. In a set of S items,
-    R of them relevant, the i-th relevant one has rank p with probability C(p-1, i-1) C(S-p, R-i) / C(S, R).
+    Sets s in ``begin`` to ``end`` - 1 are computed. Set s has ``relevant[s]`` relevant items and ``drawn[s]`` others,
+    which are ranked together. ``credit[r - 1]`` is what a relevant item at rank r adds to the sum; only the best
+    ``items`` relevant items of a set add, and none beyond rank ``limit[s]``. With ``by_place``, the credit of the i-th
+    relevant item is multiplied by i. In a set of S items, R of them relevant, the i-th relevant one has rank p with
+    probability C(p-1, i-1) C(S-p, R-i) / C(S, R).
     """
-    for row in range(relevant.size):
+    for row in range(begin, end):
         n_relevant, others = relevant[row], drawn[row]
         out[row], first = 0.0, 1.0
         for i in range(1, min(items, n_relevant) + 1):

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Float, Int32, Int64
 from recassay.columnar.layout import readonly, row_groups
 from recassay.data.standings import SEEN_TOO, Standings
 from recassay.designs import _places
@@ -19,9 +19,6 @@ from recassay.designs.classes import Classes
 from recassay.designs.grammar import Design
 from recassay.errors import UsageError
 from recassay.naming import choices
-
-Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
 
 Short = choices.Short
 
@@ -47,7 +44,7 @@ class TargetSets:
     offsets: Int64
     above: Float
     tied: Float
-    ties: NDArray[np.int32]
+    ties: Int32
     pool: Float
     drawn: Int64
     short: int
@@ -76,8 +73,7 @@ class TargetSets:
             self.offsets, self.above, self.tied, self.ties, self.pool, self.drawn, classes.offsets, classes.number,
             classes.mass,
         )  # fmt: skip
-        arguments = tuple(readonly(np.ascontiguousarray(array)) for array in arrays)
-        return arguments, *logs_and_parts(largest)
+        return tuple(readonly(np.ascontiguousarray(array)) for array in arrays), *logs_and_parts(largest)
 
 
 def logs_and_parts(largest: int) -> tuple[Float, Float]:
@@ -185,7 +181,7 @@ def base_in(standings: Standings, design: Design) -> str:
     return seen_too if design.n is None and seen_too in standings.pool else design.base
 
 
-def _ties(standings: Standings, order: Int64, offsets: Int64) -> NDArray[np.int32]:
+def _ties(standings: Standings, order: Int64, offsets: Int64) -> Int32:
     """Return for each (query, relevant item) the number of other relevant items of the same group with the same score.
 
     ``order`` are the pairs sorted by group (query and bin), and group g is ``order[offsets[g]:offsets[g + 1]]``.
@@ -194,11 +190,10 @@ def _ties(standings: Standings, order: Int64, offsets: Int64) -> NDArray[np.int3
     level = np.searchsorted(begin, order, side="right")  # a run of equal scores is identified by its first pair
     key = row_groups(offsets) * (begin.size + 1) + level
     _, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
-    ties: NDArray[np.int32] = (counts[inverse] - 1).astype(np.int32)
-    return ties
+    return np.asarray(counts[inverse] - 1, np.int32)
 
 
-def begins_level(ties: NDArray[np.int32], offsets: Int64) -> NDArray[np.bool_]:
+def begins_level(ties: Int32, offsets: Int64) -> Bool:
     """Return whether each relevant item is the first of its query with its score; the items of a query are best first.
 
     ``offsets[q]:offsets[q + 1]`` are the items of query q, and ``ties`` counts the other relevant items of the query
@@ -219,30 +214,44 @@ def begins_level(ties: NDArray[np.int32], offsets: Int64) -> NDArray[np.bool_]:
 
 def _check_supported(standings: Standings, design: Design, simulated: bool) -> None:
     """Raise U122 if the standings (ranks of relevant items) do not have the counts that the design needs."""
-    why = hint = ""
-    if design.bins and design.bins not in standings.percentiles:
-        have = ", ".join(map(str, standings.percentiles)) or "none"
-        why = f"the standings have no {design.bins} popularity bins (they have: {have})"
-        hint = f"play with ranking(bins={design.bins}); it needs at least {design.bins} items with a test rating"
-    elif design.uniform_items and standings.how.get("name") != "uniform_items":
-        why = "the test part does not have the same number of ratings for every candidate"
-        hint = "split with uniform_items(test=0.2)"
-    elif design.base == "AI" and standings.how.get("name") == "uniform_items":
-        why = "after a split by uniform_items only the candidates can be relevant, so all other items are misses"
-        hint = "use test items as candidates: TI instead of AI"
-    elif design.by != "uniform" and design.n is not None and not standings.mass:
-        why, hint = "the standings have no popularity mass", "play the system again"
-    elif design.by != "uniform" and not design.with_replacement and not simulated:
-        hint = "use method='sample' to draw samples, or by='popularity' with replace=True, which has a closed form"
-        why = "sampling by popularity without replacement has no closed form in the mass above an item"
-        if design.by == "mixed":
-            why = "a sample of which half is drawn uniformly and half by popularity has no closed form"
-    if why:
-        raise UsageError("U122", why, where=f"{design}, {standings.name}", hint=hint)
+    uniform = standings.how.get("name") == "uniform_items"
+    have = ", ".join(map(str, standings.percentiles)) or "none"
+    problems = (
+        (
+            bool(design.bins) and design.bins not in standings.percentiles,
+            f"the standings have no {design.bins} popularity bins (they have: {have})",
+            f"play with ranking(bins={design.bins}); it needs at least {design.bins} items with a test rating",
+        ),
+        (
+            design.uniform_items and not uniform,
+            "the test part does not have the same number of ratings for every candidate",
+            "split with uniform_items(test=0.2)",
+        ),
+        (
+            design.base == "AI" and uniform,
+            "after a split by uniform_items only the candidates can be relevant, so all other items are misses",
+            "use test items as candidates: TI instead of AI",
+        ),
+        (
+            design.by != "uniform" and design.n is not None and not standings.mass,
+            "the standings have no popularity mass",
+            "play the system again",
+        ),
+        (
+            not (design.has_formula or simulated),
+            "a sample of which half is drawn uniformly and half by popularity has no closed form"
+            if design.by == "mixed"
+            else "sampling by popularity without replacement has no closed form in the mass above an item",
+            "use method='sample' to draw samples, or by='popularity' with replace=True, which has a closed form",
+        ),
+    )
+    for applies, why, hint in problems:
+        if applies:
+            raise UsageError("U122", why, where=f"{design}, {standings.name}", hint=hint)
 
 
 def _short_pool_error(
-    standings: Standings, design: Design, owner: Int64, available: Int64, lacking: NDArray[np.bool_]
+    standings: Standings, design: Design, owner: Int64, available: Int64, lacking: Bool
 ) -> UsageError:
     """Return the error U120: some queries have fewer candidates than the design draws.
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from recassay.data.read import Columns
-from recassay.errors import UsageError
+from recassay.data.read import Columns, read_with_shared_names
 from recassay.naming import choices
-from recassay.naming.arguments import check_fields
+from recassay.naming.arguments import CheckedOptions
+
+Table = TypeVar("Table")
 
 
 @dataclass(frozen=True)
-class ReadOptions:
+class ReadOptions(CheckedOptions):
     """Options for reading the tables of a call.
 
     ``columns`` names columns of the runs, and of the other tables where they have them; ``truth_columns`` names those
@@ -48,12 +49,21 @@ class ReadOptions:
         """Return the column names of the run with this name."""
         return self.run_columns.get(run, self.columns)
 
-    def __post_init__(self) -> None:
-        check_fields(self)
+    def read(self, role: str, read: Callable[..., Table], source: Any, *arguments: Any, **options: Any) -> Table:
+        """Return the table that ``read`` makes of a source, with the column names of its role in the call.
+
+        The ``role`` is truth, train, users or items; ``arguments`` and ``options`` are further ones of ``read``.
+        """
+        return read_with_shared_names(
+            lambda names: read(source, *arguments, columns=names, **options),
+            self.columns,
+            getattr(self, f"{role}_columns"),
+            option="--columns" if role == "truth" else f"--{role}-columns",
+        )
 
 
 @dataclass(frozen=True)
-class ConventionOptions:
+class ConventionOptions(CheckedOptions):
     """Conventions of a call of ``score``; None leaves a choice to the profile (another library), or to the default.
 
     ``missing`` and ``no_relevant`` are defaults of every metric that does not state its own. ``missing="error"``
@@ -68,12 +78,9 @@ class ConventionOptions:
     precision: choices.Precision | None = None
     duplicates: choices.Duplicates | None = None
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
 
 @dataclass(frozen=True)
-class GroupOptions:
+class GroupOptions(CheckedOptions):
     """Options of groups of users or items: groups of fewer users than ``smallest_group`` are not reported.
 
     ``correction`` is how p-values are corrected over groups and over pairs of groups.
@@ -82,15 +89,9 @@ class GroupOptions:
     smallest_group: int = 10
     correction: choices.Correction = "holm"
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-        if self.smallest_group < 2:
-            what = f"the smallest group must have at least 2 users, got {self.smallest_group}"
-            raise UsageError("U102", what, hint="the default is 10: the mean of fewer users says little")
-
 
 @dataclass(frozen=True)
-class Execution:
+class Execution(CheckedOptions):
     """Options that say where and how work is carried out.
 
     ``engine`` names a back end (``local`` or ``spark``; None decides by the inputs). ``memory`` is a budget for run
@@ -104,12 +105,9 @@ class Execution:
     threads: int | None = None
     progress: Callable[..., None] | None = None
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
 
 @dataclass(frozen=True)
-class DesignOptions:
+class DesignOptions(CheckedOptions):
     """Options of :func:`~recassay.judge`: which users count, and how candidates are drawn.
 
     ``users`` says whether users without a relevant item count 0, ``short`` whether users with fewer candidates than a
@@ -122,9 +120,6 @@ class DesignOptions:
     method: choices.DrawMethod = "exact"
     draws: int = 20
     variance: bool = True
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 def population_or_table(users: Any) -> tuple[choices.Population, Any]:

@@ -11,9 +11,9 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import add
-from typing import IO, Any, Literal, TypeVar
+from typing import IO, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from recassay.checks.counts import CheckCounts
 from recassay.columnar.vocabulary import concat_ids
 from recassay.errors import InputError
-from recassay.metrics.align import AlignmentCounts, Conventions
+from recassay.metrics.align import AlignmentCounts, joined
 from recassay.metrics.base import Addend
 from recassay.metrics.catalogue import Exposure
-from recassay.metrics.refusals import SharedIds, raise_if_unusable
+from recassay.metrics.refusals import SharedIds
 from recassay.results.scores import Values
 from recassay.threads import Progress, each_block
 
@@ -35,7 +35,6 @@ Column = tuple[
     Literal["value", "weight", "first", "named"] | Order, str
 ]  # kind and metric heading, or which part of it
 Columns = Mapping[Column, Values]
-Addable = TypeVar("Addable")
 
 
 def measure_blocks(
@@ -71,10 +70,10 @@ def measure_blocks(
 class Counts:
     """Counts from the evaluation of some of the users, such as the number of short lists.
 
-    Those of several groups of users add up. ``short`` is the number of lists shorter than the cut-off, by metric.
-    ``addends`` are sums over users, by metric, from which numbers to report with the mean are computed, and
-    ``exposures`` say how often items are recommended. ``unmatched`` has, by error code, the error to raise if no id of
-    the training log (or of the item features) ever matches the run, or None once one has.
+    Those of several groups of users add up. ``unmatched`` has, by error code, the error to raise if no id of the
+    training log (or of the item features) ever matches the run, or None once one has. ``short`` is the number of lists
+    shorter than the cut-off, by metric. ``addends`` are sums over users, by metric, from which numbers to report with
+    the mean are computed, and ``exposures`` say how often items are recommended.
     """
 
     alignment: AlignmentCounts
@@ -84,30 +83,17 @@ class Counts:
     addends: Mapping[str, Mapping[str, Addend]]
     exposures: Mapping[str, Exposure]
     counted: CheckCounts
-    some_zero: bool  # some metric has a value of 0
-    low_scores: bool  # some score is 0 or less
-    longest: int  # the longest list of a user in the truth
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(
             self.alignment + other.alignment,
             self.shared_ids + other.shared_ids,
-            _add_unmatched(self.unmatched, other.unmatched),
-            _add_by_name(self.short, other.short),
-            {heading: _add_by_name(addends, other.addends[heading]) for heading, addends in self.addends.items()},
-            _add_by_name(self.exposures, other.exposures),
+            joined(lambda mine, theirs: theirs and mine, self.unmatched, other.unmatched),
+            joined(add, self.short, other.short),
+            joined(partial(joined, add), self.addends, other.addends),
+            joined(add, self.exposures, other.exposures),
             self.counted + other.counted,
-            self.some_zero or other.some_zero,
-            self.low_scores or other.low_scores,
-            max(self.longest, other.longest),
         )
-
-    def raise_if_unusable(self, conventions: Conventions) -> None:
-        """Raise for input that cannot be evaluated; call it on the sum of all parts, as one part cannot show it."""
-        raise_if_unusable(self.alignment, self.shared_ids, conventions)
-        for error in self.unmatched.values():
-            if error is not None:
-                raise error
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,10 +125,9 @@ class UserTally:
 
 
 class TallyFiles:
-    """A tally that grows part by part, with its columns in temporary files; a file is removed together with its array.
+    """A tally that grows part by part, with its columns in temporary files.
 
-    >>> TallyFiles().arrays()
-    {}
+    A file is removed together with its array.
     """
 
     def __init__(self) -> None:
@@ -163,11 +148,7 @@ class TallyFiles:
 
         ``order`` has the position of each user among those that were added; by default they were added in this order.
         """
-        return UserTally(units, self.arrays(order), self._counts[0])
-
-    def arrays(self, order: NDArray[np.intp] | None = None) -> dict[Column, Values]:
-        """Return all columns as arrays on disk; ``order`` is that of :meth:`whole`."""
-        return {key: _mapped(file, order) for key, file in self._files.items()}
+        return UserTally(units, {key: _mapped(file, order) for key, file in self._files.items()}, self._counts[0])
 
     def _new(self, key: Column) -> IO[bytes]:
         """Return a new file for a column.
@@ -194,21 +175,3 @@ def _mapped(file: IO[bytes], order: NDArray[np.intp] | None) -> Values:
     sorted_file: IO[bytes] = tempfile.TemporaryFile(prefix="recassay-")  # noqa: SIM115 (_mapped closes it)
     sorted_file.write(values[order].data)
     return _mapped(sorted_file, None)
-
-
-def _add_by_name(left: Mapping[str, Addable], right: Mapping[str, Addable]) -> dict[str, Addable]:
-    return {name: value + right[name] for name, value in left.items()}  # type: ignore[operator]
-
-
-def _add_unmatched(
-    left: Mapping[str, InputError | None], right: Mapping[str, InputError | None]
-) -> dict[str, InputError | None]:
-    """Return, by code, the errors of two groups of users about ids of a table that never matched the run.
-
-    A code has the value None if the ids matched in one of the groups. A group that lacks a code did not need these ids.
-    """
-    codes = dict.fromkeys([*left, *right])
-    return {
-        code: None if None in (left.get(code, 0), right.get(code, 0)) else left.get(code, right.get(code))
-        for code in codes
-    }

@@ -60,7 +60,7 @@ class RecassayError(Exception):
 
     exit_code = 3
 
-    def __init__(self, code: str, what: str, *, where: str = "", hint: str = "") -> None:
+    def __init__(self, code: str, what: str, where: str = "", hint: str = "") -> None:
         what, where = masked(what), masked(where)
         super().__init__(code, what, where, hint)
         self.code = code
@@ -79,13 +79,6 @@ class RecassayError(Exception):
         if self.hint:
             lines.append(f"  Try:   {self.hint}")
         return printable("\n".join(lines), keep="\n")
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.code, self.what, self.where, self.hint)
-
-
-def _rebuild(kind: type[RecassayError], code: str, what: str, where: str, hint: str) -> RecassayError:
-    return kind(code, what, where=where, hint=hint)
 
 
 def _as_keyword(option: re.Match[str]) -> str:

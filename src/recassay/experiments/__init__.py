@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from recassay.experiments.base import Experiment, Trial, trial
-from recassay.experiments.lists import Contest as sudden_death  # noqa: N813
-from recassay.experiments.lists import Cutoffs as cutoffs  # noqa: N813
-from recassay.experiments.lists import Homes as home_and_away  # noqa: N813
-from recassay.experiments.lists import InterleavedPairs as interleaving  # noqa: N813
 from recassay.experiments.popularity import Formulas as formulas  # noqa: N813
 from recassay.experiments.popularity import Popularity as popularity  # noqa: N813
+from recassay.experiments.rerankers import Contest as sudden_death  # noqa: N813
 from recassay.experiments.rerankers import Costs as trade_off  # noqa: N813
+from recassay.experiments.rerankers import Cutoffs as cutoffs  # noqa: N813
 from recassay.experiments.rerankers import DiversityClaims as diversity_claims  # noqa: N813 - it reads like a verb
-from recassay.experiments.rerankers import Weight as choose_weight  # noqa: N813
 from recassay.experiments.target_sets import Percentiles as percentiles  # noqa: N813
 from recassay.experiments.target_sets import Sampling as sampling_curve  # noqa: N813
 from recassay.experiments.target_sets import Sparsity as sparsity  # noqa: N813
@@ -27,12 +24,9 @@ parse_list = REGISTRY.parse_list
 __all__ = [
     "Experiment",
     "Trial",
-    "choose_weight",
     "cutoffs",
     "diversity_claims",
     "formulas",
-    "home_and_away",
-    "interleaving",
     "parse",
     "parse_list",
     "percentiles",

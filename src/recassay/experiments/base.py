@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -28,45 +28,25 @@ from recassay.results.scores import Scores
 CONSTANT = 1e-30  # sum of squares up to which points do not differ
 
 
-class Lazy(Mapping[str, Any]):
-    """A mapping whose values are computed when they are asked for: most experiments read ranks, and fit nothing.
-
-    >>> lazy = Lazy(["a"], lambda name: print(f"computing {name}") or name.upper())
-    >>> list(lazy), lazy["a"], lazy["a"]
-    computing a
-    (['a'], 'A', 'A')
-    """
-
-    def __init__(self, names: Iterable[str], compute: Callable[[str], Any]) -> None:
-        self.names = tuple(names)
-        self.compute = functools.cache(compute)
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self.names:
-            raise KeyError(name)
-        return self.compute(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-
 @dataclass(frozen=True, eq=False)
 class Trial:
     """The input of experiments: a fold, the systems fitted on it, and their recommendations.
 
-    ``models`` are unfitted models, ``fitted`` the fitted ones and ``runs`` their recommendations, all by name of the
-    system. ``ask`` is the protocol, which says what each system must recommend.
+    ``models`` are unfitted models, ``fit`` returns the fitted ones and ``runs`` are their recommendations, all by name
+    of the system. ``ask`` is the protocol, which says what each system must recommend.
     """
 
     fold: Fold
     ask: UserProtocol
     models: Mapping[str, Any]
-    fitted: Mapping[str, Any]
+    fit: Callable[[], Mapping[str, Any]]
     runs: Mapping[str, Run]
-    threads: int | None = field(default=None)
+    threads: int | None = None
+
+    @functools.cached_property
+    def fitted(self) -> Mapping[str, Any]:
+        """Return the fitted systems by name; most experiments read ranks and never ask for them."""
+        return self.fit()
 
     @property
     def truth(self) -> Truth:
@@ -78,11 +58,10 @@ class Trial:
 
         Raise U122 if a run does not have these numbers.
         """
-        found = {name: run.standings for name, run in self.runs.items()}
-        missing = [name for name, standings in found.items() if standings is None]
-        if missing:
-            raise UsageError("U122", f"the run '{missing[0]}' has no standings", hint="play it on the fold")
-        return {name: standings for name, standings in found.items() if standings is not None}
+        missing = next((name for name, run in self.runs.items() if run.standings is None), None)
+        if missing is not None:
+            raise UsageError("U122", f"the run '{missing}' has no standings", hint="play it on the fold")
+        return {name: run.standings for name, run in self.runs.items() if run.standings is not None}
 
     def score(self, metrics: str | list[str], runs: Any = None, interval: Any = None) -> Scores:
         """Return the scores of the lists of all systems, or of other ``runs``, on the fold."""
@@ -122,7 +101,7 @@ def trial(
         models = list(models)
         models = dict(zip(system_names(models), models, strict=True))
     fitted = {name: fitted_on_fold(model, fold) for name, model in models.items()}
-    return Trial(fold, ask, dict(models), fitted, played(fitted, fold, ask, ask.k, threads), threads)
+    return Trial(fold, ask, dict(models), lambda: fitted, played(fitted, fold, ask, ask.k, threads), threads)
 
 
 class Experiment(Named):
@@ -131,14 +110,6 @@ class Experiment(Named):
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
         """Run the experiment on the fold and the systems in ``trial``; return tables with a figure (exhibits)."""
         raise NotImplementedError(f"{type(self).__name__} must say what it does")
-
-    def require_at_least(self, **smallest: float) -> None:
-        """Raise U102 for a parameter below its smallest value."""
-        for parameter, least in smallest.items():
-            if getattr(self, parameter) < least:
-                raise self.refuse(
-                    parameter, f"it must be at least {least}", f"{parameter}={getattr(type(self), parameter)}"
-                )
 
 
 def fits(table: pl.DataFrame, x: str, y: str, by: list[str]) -> pl.DataFrame:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -16,14 +15,13 @@ from recassay.api.judge import judge
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
-from recassay.data.standings import Standings
 from recassay.data.synthetic import fit_power_law, power_law
 from recassay.designs import expect, parse
 from recassay.experiments.base import Experiment, Trial, played
 from recassay.metrics.registry import parse_metric, parse_metrics
 from recassay.models.base.capabilities import Score, fitted_on_fold, score_function
 from recassay.models.base.model import USERS_PER_BLOCK, checked_scores
-from recassay.naming.named import Departure
+from recassay.naming.named import AT_LEAST_2, COUNT, POSITIVE, Departure
 from recassay.results.exhibit import Exhibit
 from recassay.split.chance import RandomSplit
 from recassay.split.debiased import UniformItems
@@ -57,28 +55,21 @@ class Popularity(Experiment):
         ),
     )
 
-    steepest: float = 2.0
-    steps: int = 11
+    steepest: Annotated[float, POSITIVE] = 2.0
+    steps: Annotated[int, AT_LEAST_2] = 11
     users: int = 0
     items: int = 0
     ratings: int = 0
     metric: str = "precision@10"
     design: str = "TI-1R-NN"
-    n: int = 99
+    n: Annotated[int, COUNT] = 99
     test: float = 0.2
     seed: int = 0
 
     def validate(self) -> None:
-        """Raise U102 unless ``steepest`` is above 0, ``steps`` at least 2 and ``n`` at least 1.
-
-        Raise an error if the metric or the design is unknown, too.
-        """
-        if self.steepest <= 0:
-            raise self.refuse("steepest", "it must be above 0", "steepest=2.0")
-        self.require_at_least(steps=2, n=1)
+        """Raise an error if the metric or the design is unknown."""
         parse(self.design_text)
-        if not parse_metrics(self.metric):
-            raise self.refuse("metric", "it names no metric", "metric='precision@10'")
+        parse_metrics(self.metric)
 
     @property
     def design_text(self) -> str:
@@ -88,14 +79,11 @@ class Popularity(Experiment):
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
         """Return figures of the systems in ``trial`` on logs of steeper and steeper popularity, and of these logs."""
         whole = whole_log(trial.fold)
-        tables, curves, counts = [], [], []
-        for alpha, log in self.logs(whole):
-            table = self._judged(log, trial)
-            tables.append(table.with_columns(alpha=pl.lit(alpha)))
-            curves.append(cumulative_curve(log, f"alpha {alpha:g}"))
-            counts.append(count_distribution(log.item_events, f"alpha {alpha:g}"))
-        curves.append(cumulative_curve(whole.take(whole.liked(trial.ask.relevant_from)), "the data, relevant ratings"))
-        counts.append(count_distribution(whole.item_events, "the data"))
+        logs, liked = self.logs(whole), whole.take(whole.liked(trial.ask.relevant_from))
+        tables = [self._judged(log, trial).with_columns(alpha=pl.lit(alpha)) for alpha, log in logs]
+        named = {f"alpha {alpha:g}": log for alpha, log in logs}
+        curves = [cumulative_curve(log, name) for name, log in {**named, "the data, relevant ratings": liked}.items()]
+        counts = [count_distribution(log.item_events, name) for name, log in {**named, "the data": whole}.items()]
         data_top = curves[-1]["top_share"][0]
         several = len(parse_metrics(self.metric)) > 1
         return (
@@ -128,17 +116,24 @@ class Popularity(Experiment):
         per_item = ratings / items  # c1 is a number of ratings: it grows with the log
         c1 = min(c1 * per_item * np.count_nonzero(whole.item_events) / len(whole), 0.9 * per_item)
         make = functools.partial(power_law, users=users, items=items, ratings=ratings, c1=c1, c2=c2, seed=self.seed)
-        alphas = np.linspace(0, self.steepest, self.steps).round(6).tolist()
-        return [(alpha, make(alpha=alpha, values=rating_values(whole))) for alpha in alphas]
+        return [
+            (alpha, make(alpha=alpha, values=rating_values(whole)))
+            for alpha in np.linspace(0, self.steepest, self.steps).round(6).tolist()
+        ]
 
     def _judged(self, log: Interactions, trial: Trial) -> pl.DataFrame:
         """Return a row per metric and system, fitted on a generated log: its ``mean``, and that of a random order."""
         fold = RandomSplit(test=self.test, seed=self.seed)(log)[0]
         models = {name: model for name, model in trial.models.items() if not isinstance(model, Run)}  # of other users
         fitted = {name: fitted_on_fold(model, fold) for name, model in models.items()}
-        runs = played(fitted, fold, trial.ask, threads=trial.threads)
         found = judge(
-            runs, self.design_text, self.metric, short="all", variance=False, interval=None, threads=trial.threads
+            played(fitted, fold, trial.ask, threads=trial.threads),
+            self.design_text,
+            self.metric,
+            short="all",
+            variance=False,
+            interval=None,
+            threads=trial.threads,
         )
         return found.summary().select("metric", "system", "mean", "random")
 
@@ -225,29 +220,51 @@ class Formulas(Experiment):
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
         """Return two tables: published formulas beside exact and measured precision, and equation 3 with the bounds."""
         heading = f"precision@{self.k}"
-        metric = {heading: parse_metric(heading)}
-        facts = _Facts.of(trial)
+        metric, standings = {heading: parse_metric(heading)}, trial.standings()
+        whole, test = whole_log(trial.fold), trial.fold.test
+        liked_by = np.bincount(whole.items[whole.liked(trial.ask.relevant_from)], minlength=whole.n_items)  # |PR(i)|
+        share, positive = len(test) / len(whole), int(liked_by.sum())  # sigma and |PR|
+        users = next(iter(standings.values())).users
+        every, tested = np.ones(whole.n_items, np.bool_), np.bincount(test.items, minlength=whole.n_items) > 0
         rows: list[dict[str, Any]] = []
         listed: list[dict[str, Any]] = []
-        only_candidates = trial.fold.how.get("name") == UniformItems.name  # other items would be sure misses
-        for base in ("TI",) if only_candidates else ("AI", "TI"):
+        only_tested = trial.fold.how.get("name") == UniformItems.name  # other items would be sure misses
+        for base, candidates in {"TI": tested}.items() if only_tested else {"AI": every, "TI": tested}.items():
             measured: dict[str, dict[str, float]] = {}
-            t_together = math.nan
+            t = dict[str, float]()
             for kind in ("AR", "1R"):
                 design = parse(f"{base}-{kind}-AN")
-                found = {name: expect(one, design, metric, variance=False) for name, one in trial.standings().items()}
+                found = {name: expect(one, design, metric, variance=False) for name, one in standings.items()}
                 first = next(iter(found.values()))
-                if kind == "AR":
-                    t_together = first.t
-                formula = facts.share * facts.positive / (first.t * facts.users) if kind == "AR" else 1 / first.t
+                t[kind] = first.t
                 measured[kind] = {name: one.outcomes[heading].mean for name, one in found.items()}
+                formula = share * positive / (first.t * users) if kind == "AR" else 1 / first.t
                 values = {"formula": formula, "exact": first.outcomes[heading].random, **measured[kind]}
-                same = {"design": str(design), "t": first.t}
-                rows += [{**same, "what": what, "value": value} for what, value in values.items()]
+                rows += [
+                    {"design": str(design), "t": first.t, "what": what, "value": one} for what, one in values.items()
+                ]
+            scale = int(candidates.sum()) / (self.k * t["AR"])
             for name, fitted in trial.fitted.items():
-                if (score := score_function(fitted)) is not None:
-                    sums = self._list_popularity(facts, score, base)
-                    listed += self._listed(facts, base, name, sums, t_together, measured)
+                if (score := score_function(fitted)) is None:
+                    continue
+                shallow, deep = self._list_popularity(trial, score, candidates, liked_by, users)
+                low, high = scale * shallow / positive, scale * deep / positive
+                listed += [
+                    {
+                        "design": f"{base}-{kind}-AN",
+                        "system": name,
+                        "what": what,
+                        "value": value,
+                        "low": least,
+                        "high": most,
+                    }
+                    for kind, what, value, least, most in (
+                        ("AR", "measured", measured["AR"][name], None, None),
+                        ("AR", "equation 3", share * scale * shallow / users, None, None),
+                        ("1R", "measured", measured["1R"][name], None, None),
+                        ("1R", "bounds", (low + high) / 2, low, high),
+                    )
+                ]
         return (
             Exhibit(
                 "formulas", "Scores of a random order", "Equations 4 and 5 of the study of target sets beside the "
@@ -262,94 +279,29 @@ class Formulas(Experiment):
             ),
         )  # fmt: skip
 
-    def _listed(
-        self,
-        facts: _Facts,
-        base: str,
-        system: str,
-        sums: tuple[float, float],
-        t: float,
-        measured: dict[str, dict[str, float]],
-    ) -> Iterator[dict[str, Any]]:
-        """Yield rows of the measured precision of a system beside equation 3 (AR) or the bounds of section 5.1 (1R).
-
-        The equation and the bounds are those in the docstring of the class. In AR designs all relevant items of a user
-        are ranked together, in 1R designs each on its own. ``base`` says what candidates are: AI, all items, or TI,
-        items with a test rating. ``facts`` are counts of the fold, ``sums`` are the two means that
-        :meth:`_list_popularity` returns, ``t`` is the harmonic mean size of the AR target sets (what is ranked
-        together), and ``measured`` has the measured values of all systems.
-        """
-        shallow, deep = sums
-        candidates = facts.n_items if base == "AI" else int(facts.tested.sum())
-        scale = candidates / (self.k * t)
-        for kind, values in measured.items():
-            row = {"design": f"{base}-{kind}-AN", "system": system}
-            bare: dict[str, float | None] = {"low": None, "high": None}
-            yield {**row, "what": "measured", "value": values[system], **bare}
-            if kind == "AR":
-                value = facts.share * scale * shallow / facts.users
-                yield {**row, "what": "equation 3", "value": value, **bare}
-            else:
-                low, high = scale * shallow / facts.positive, scale * deep / facts.positive
-                yield {**row, "what": "bounds", "value": (low + high) / 2, "low": low, "high": high}
-
-    def _list_popularity(self, facts: _Facts, score: Score, base: str) -> tuple[float, float]:
+    def _list_popularity(
+        self, trial: Trial, score: Score, candidates: NDArray[np.bool_], liked_by: NDArray[np.int64], n_users: int
+    ) -> tuple[float, float]:
         """Return how many positive ratings the first candidates of a user's list have in the log, as means over users.
 
         Return two means: over the first k candidates, and over the first k - 1 plus the user's number of relevant test
-        items. Ratings of the training part count too. ``score`` orders the candidates; ``base`` says what they are: AI,
-        all items, or TI, items with a test rating.
+        items. ``liked_by`` are the positive ratings of each item. ``score`` orders the items in ``candidates``, a mask.
         """
-        log = facts.train
+        log, test = trial.fold.train, trial.fold.test
+        relevant = np.bincount(test.users[test.liked(trial.ask.relevant_from)], minlength=test.n_users)
         offsets, profile = log.by_user
         sums = np.zeros(2)
-        for begin, end in blocks(facts.users, USERS_PER_BLOCK):
+        for begin, end in blocks(n_users, USERS_PER_BLOCK):
             users = np.arange(begin, end, dtype=np.int32)
             block = np.append(users, np.zeros(USERS_PER_BLOCK - users.size, np.int32))
             table = np.array(checked_scores(score(block), (block.size, log.n_items), "the model")[: users.size])
-            if base == "TI":
-                table[:, ~facts.tested] = -np.inf
+            table[:, ~candidates] = -np.inf
             for row, user in enumerate(users):
                 table[row, profile[offsets[user] : offsets[user + 1]]] = -np.inf
                 listed = np.argsort(-table[row], kind="stable")
                 listed = listed[np.isfinite(table[row, listed])]
-                earned = np.append(0, np.cumsum(facts.liked_by[listed]))
-                depths = np.array([self.k, self.k + facts.relevant[user] - 1])
+                earned = np.append(0, np.cumsum(liked_by[listed]))
+                depths = np.array([self.k, self.k + relevant[user] - 1])
                 sums += earned[np.minimum(depths, listed.size)]
-        low, high = (sums / max(facts.users, 1)).tolist()
+        low, high = (sums / max(n_users, 1)).tolist()
         return low, high
-
-
-@dataclass(frozen=True, eq=False)
-class _Facts:
-    """Counts of a log, in the symbols of the paper: ``share`` is sigma, ``positive`` |PR|, ``liked_by`` |PR(i)|.
-
-    PR are the positive ratings of the whole log, and sigma is the share of all ratings that is in the test part.
-    ``relevant`` is |PR_test(u)|. ``tested`` marks the items with a test rating.
-    """
-
-    train: Any
-    share: float
-    positive: int
-    users: int
-    n_items: int
-    liked_by: NDArray[np.int64]
-    relevant: NDArray[np.int64]
-    tested: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, trial: Trial) -> _Facts:
-        fold, threshold = trial.fold, trial.ask.relevant_from
-        whole, test = whole_log(fold), fold.test
-        liked, liked_test = whole.liked(threshold), test.liked(threshold)
-        standings: Standings = next(iter(trial.standings().values()))
-        return cls(
-            train=fold.train,
-            share=len(test) / len(whole),
-            positive=int(liked.sum()),
-            users=standings.users,
-            n_items=whole.n_items,
-            liked_by=np.bincount(whole.items[liked], minlength=whole.n_items),
-            relevant=np.bincount(test.users[liked_test], minlength=test.n_users),
-            tested=np.bincount(test.items, minlength=test.n_items) > 0,
-        )

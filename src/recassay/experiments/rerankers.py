@@ -1,32 +1,111 @@
-"""Experiments on re-rankers: accuracy against diversity, the choice of a weight, and claims of a paper on them."""
+"""Experiments on lists: metrics and Sudden Death at every cut-off, what diversity costs, and the claims of a paper."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from recassay.api.weight import Weights, choose_weight, criterion
 from recassay.comparison.trade_off import QUADRANTS, TradeOff, trade_off
-from recassay.data.fold import Fold
 from recassay.engine.decisions.sudden_death import sudden_death
 from recassay.errors import UsageError
 from recassay.experiments.base import Experiment, Trial, played
-from recassay.experiments.lists import heading_at
 from recassay.metrics.registry import parse_metric, parse_metrics
-from recassay.models.base.capabilities import fitted_on_fold
 from recassay.models.rerank import FittedReranker
-from recassay.naming.grammar import suggest
+from recassay.naming.grammar import parse, split, suggest
+from recassay.naming.named import AT_LEAST_2, COUNT
 from recassay.results.exhibit import Exhibit
-from recassay.rng import derive_seed
-from recassay.split.chance import RandomSplit
+from recassay.stats.intervals import Uncertainty
 
+SYSTEMS = ("MF", "MMR", "xQuAD", "SPAD")  # of the paper, in the order of the claims
 RELEVANCE = {"precision": "precision", "mrr": "MRR", "hit": "1-call"}
 MOST = 0.5  # of the weights
-Curves = Mapping[tuple[str, str], list[float]]  # means by system and metric, at every cut-off
+
+Curve = NDArray[np.float64]  # means (systems, cut-offs)
+
+
+@dataclass(frozen=True, repr=False)
+class Cutoffs(Experiment):
+    """Metrics of the ranked lists at every cut-off from 1 to ``at``; ``metrics`` are names with blanks between."""
+
+    name: ClassVar[str] = "cutoffs"
+
+    metrics: str = "precision mrr hit"
+    at: Annotated[int, COUNT] = 20
+    resamples: int = 1000
+    seed: int = 0
+
+    def validate(self) -> None:
+        """Raise U102 unless all metrics can have a cut-off."""
+        for metric in split(self.metrics):
+            if parse(metric).k is not None:
+                raise self.refuse("metrics", f"{metric} already has a cut-off", "metrics='precision mrr hit'")
+            parse_metric(heading_at(metric, self.at))
+
+    def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
+        """Return a figure of the mean of each system in ``trial`` at every cut-off, one panel per metric."""
+        headings = {heading_at(metric, k): (metric, k) for metric in split(self.metrics) for k in range(1, self.at + 1)}
+        how = Uncertainty("percentile", resamples=self.resamples, seed=self.seed)
+        rows = [
+            {"at": k, "mean": row.mean, "low": row.low, "high": row.high, "system": row.system, "metric": metric}
+            for row in trial.score(list(headings), interval=how).rows
+            for metric, k in [headings[row.metric]]
+        ]
+        names = dict.fromkeys(parse(metric).name for metric in split(self.metrics))
+        return (
+            Exhibit(
+                "-".join(["cutoffs", *names]), f"At every cut-off: {', '.join(names)}", "Means of the ranked lists at "
+                f"cut-offs up to {self.at}. Where lines cross, the better system depends on the cut-off.",
+                pl.DataFrame(rows, infer_schema_length=None), "at", "mean", "system", "metric", low="low", high="high",
+            ),
+        )  # fmt: skip
+
+
+def heading_at(metric: str, k: int) -> str:
+    """Return the name of a metric at the cut-off ``k``, as used in results.
+
+    >>> heading_at("alpha_ndcg(alpha=0.9)", 5)
+    'alpha_ndcg(alpha=0.9)@5'
+    """
+    return str(replace(parse(metric), k=k))
+
+
+@dataclass(frozen=True, repr=False)
+class Contest(Experiment):
+    """The share of users to whom a system is the first to recommend a relevant item, at every cut-off from 1 to ``at``.
+
+    Systems that rank a relevant item equally high all win the user, or equal parts of the user with ``ties="split"``.
+    ``competitors`` are the names of the systems that compete, by default all; shares depend on them. A second exhibit
+    has pairwise results at the deepest cut-off: the share of users for whom one system has a hit before the other.
+    """
+
+    name: ClassVar[str] = "sudden_death"
+
+    at: int = 20
+    ties: Literal["share", "split"] = "share"
+    resamples: int = 1000
+    seed: int = 0
+    competitors: str = ""
+
+    def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
+        """Return the share of users that each system in ``trial`` wins at every cut-off, and a table of all pairs."""
+        contest = sudden_death(
+            dict(trial.runs), trial.truth, self.at, competitors=self.competitors.split() or None, ties=self.ties,
+            resamples=self.resamples, seed=self.seed, threads=trial.threads,
+        )  # fmt: skip
+        return (
+            contest.curve(),
+            Exhibit(
+                "duels", "Duels", f"The share of {contest.n:,} users for whom the system of the row has a hit "
+                f"within the first {self.at} ranks, and before the system of the column. Unlike Sudden Death it does "
+                "not depend on the other competitors.", contest.duels(), "against", "system", kind="heat", value="wins",
+            ),
+        )  # fmt: skip
 
 
 def rerankers(trial: Trial, experiment: Experiment) -> dict[str, FittedReranker]:
@@ -63,11 +142,10 @@ class Costs(Experiment):
 
     accuracy: str = "precision@10"
     diversity: str = "ild@10 alpha_ndcg@10"
-    steps: int = 10
+    steps: Annotated[int, COUNT] = 10
 
     def validate(self) -> None:
-        """Raise an error unless there is at least one weight and all metrics exist."""
-        self.require_at_least(steps=1)
+        """Raise an error unless all metrics exist."""
         parse_metrics([self.accuracy, self.diversity])
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
@@ -128,76 +206,6 @@ def _exhibits(costs: TradeOff, *, several: bool) -> Sequence[Exhibit]:
     return [replace(one, name=f"{one.name}-{costs.baseline}") for one in found] if several else found
 
 
-@dataclass(frozen=True, repr=False)
-class Weight(Experiment):
-    """Choice of a re-ranker's weight by a criterion on part of the training data; test data are not used.
-
-    A share ``validation`` of the training events is held out, the base model of ``system`` is fitted on the rest, and
-    its lists are re-ranked with weights 0, 1/``steps``, ..., 1. The choice is the weight with the best mean of ``best``
-    among those that lose at most a share ``loss`` of ``keep``, if that is given. The system keeps its weight in the
-    study; the caption names both.
-    """
-
-    name: ClassVar[str] = "choose_weight"
-
-    system: str
-    best: str
-    keep: str | None = None
-    loss: float = 0.0
-    steps: int = 10
-    validation: float = 0.2
-    seed: int = 0
-
-    def validate(self) -> None:
-        """Raise an error if ``best`` or ``keep`` names an unknown metric, or if another parameter is out of range.
-
-        ``steps`` must be at least 1, and ``validation`` strictly between 0 and 1 (else U102).
-        """
-        for text in (self.best, *([] if self.keep is None else [self.keep])):
-            criterion(text)
-        self.require_at_least(steps=1)
-        if not 0 < self.validation < 1:
-            raise self.refuse("validation", "it must be a share between 0 and 1", "validation=0.2")
-
-    def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
-        """Return a figure of the metrics at every weight of the re-ranker, with the weight chosen on held-out data."""
-        known = rerankers(trial, self)
-        if self.system not in known:
-            what = f"there is no re-ranker '{self.system}' among the systems"
-            raise UsageError("U108", what, where=str(self), hint=suggest(self.system, known))
-        model = trial.models[self.system]
-        held = held_out(trial.fold, self.validation, self.seed)
-        base = fitted_on_fold(model.base_model(), held)
-        deep = max(trial.ask.k, model.candidates)
-        (run,) = played({str(model): base}, held, trial.ask, deep, trial.threads).values()
-        chosen = choose_weight(
-            run, replace(model, of=None), trial.ask.truth(held), self.best, keep=self.keep, loss=self.loss,
-            grid=[step / self.steps for step in range(self.steps + 1)], items=held.items, train=held.train,
-            threads=trial.threads,
-        )  # fmt: skip
-        return (self._exhibit(chosen, model.weight),)
-
-    def _exhibit(self, chosen: Weights, weight: float) -> Exhibit:
-        metrics = chosen.table.columns[1 : chosen.table.columns.index("moved")]
-        table = chosen.table.unpivot(
-            on=metrics, index=["weight", "within", "chosen"], variable_name="metric", value_name="mean"
-        ).with_columns(system=pl.lit(self.system), mark=pl.when("chosen").then(pl.lit("chosen")))
-        return Exhibit(
-            f"choose-weight-{self.system}", f"The weight of {self.system}", f"Chosen on {100 * self.validation:g} % of "
-            f"the training data by {chosen.criterion}: {chosen.weight:g}. In this study {self.system} has {weight:g}.",
-            table, "weight", "mean", "system", "metric", mark="mark",
-        )  # fmt: skip
-
-
-def held_out(fold: Fold, share: float, seed: int = 0) -> Fold:
-    """Return a fold of the training part of ``fold``: a ``share`` of its events is for test, the others for training.
-
-    The test events are drawn at random by ``seed``.
-    """
-    draws = derive_seed(seed, Weight.name)  # not those of the split: what is left has none below its share
-    return replace(RandomSplit(test=share, seed=draws)(fold.train)[0], items=fold.items)
-
-
 class Claim(NamedTuple):
     """A claim in words (``text``), with the number of ``cases`` in which it holds, out of the number examined (``of``).
 
@@ -209,14 +217,6 @@ class Claim(NamedTuple):
     of: int
     noun: str
     holds: bool
-
-
-class Trio(NamedTuple):
-    """The names of the systems that stand for the three re-rankers of the paper."""
-
-    mmr: str
-    xquad: str
-    spad: str
 
 
 @dataclass(frozen=True, repr=False)
@@ -236,26 +236,26 @@ class DiversityClaims(Experiment):
     ours: str = "MMR xQuAD SPAD"
     literal: str = ""
     subprofiles: str = "alpha_ndcg(aspects='subprofiles')"
-    at: int = 20
-    steps: int = 10
+    at: Annotated[int, AT_LEAST_2] = 20
+    steps: Annotated[int, COUNT] = 10
 
     def validate(self) -> None:
-        """Raise an error unless there are three names each, ``at`` is at least 2 and ``steps`` at least 1."""
+        """Raise an error unless there are three names each."""
         for field in ("ours", "literal"):
             if len(getattr(self, field).split()) not in ((3,) if field == "ours" else (0, 3)):
                 raise self.refuse(field, "it must name an MMR, an xQuAD and a SPAD", f"{field}='MMR xQuAD SPAD'")
-        self.require_at_least(at=2, steps=1)
         parse_metric(heading_at(self.subprofiles, 10))
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
         """Return a table of the claims, with the share of cases in which each holds for the systems in ``trial``."""
-        forms = {name: Trio(*text.split()) for name, text in (("ours", self.ours), ("literal", self.literal)) if text}
+        forms = {name: text.split() for name, text in (("ours", self.ours), ("literal", self.literal)) if text}
         known = rerankers(trial, self)
         for name, kind, names in [*((one, "re-ranker", known) for one in itertools.chain(*forms.values())),
                                   (self.base, "system", trial.runs)]:  # fmt: skip
             if name not in names:
-                what = f"there is no {kind} '{name}' among the systems"
-                raise UsageError("U108", what, where=str(self), hint=suggest(name, names))
+                raise UsageError(
+                    "U108", f"there is no {kind} '{name}' among the systems", where=str(self), hint=suggest(name, names)
+                )
         rows = [
             {
                 "form": form,
@@ -263,8 +263,8 @@ class DiversityClaims(Experiment):
                 "cases": claim.cases / claim.of,
                 "verdict": f"{'holds' if claim.holds else 'fails'}: {claim.cases} of {claim.of} {claim.noun}",
             }
-            for form, trio in forms.items()
-            for claim in self._claims(trial, trio)
+            for form, names in forms.items()
+            for claim in self._claims(trial, (self.base, *names))
         ]
         return (
             Exhibit(
@@ -277,77 +277,54 @@ class DiversityClaims(Experiment):
             ),
         )  # fmt: skip
 
-    def _claims(self, trial: Trial, trio: Trio) -> Iterator[Claim]:
-        """Yield the claims of the paper about three re-rankers (``trio``) and the number of cases where each holds."""
-        systems = (self.base, *trio)
-        diversity = {"ild": trio.mmr, "alpha_ndcg": trio.xquad, self.subprofiles: trio.spad}
-        curves = self._curves(trial, systems, (*diversity, *RELEVANCE))
-        for (metric, best), text in zip(
-            diversity.items(), ("ILD", "alpha-nDCG of features", "alpha-nDCG of subprofiles"), strict=True
-        ):
-            cases = _leads(curves, systems, metric, best, first=2 if metric == "ild" else 1)
-            yield _always(f"{text} is highest for {('MMR', 'xQuAD', 'SPAD')[trio.index(best)]}", cases)
-        for metric, text in RELEVANCE.items():
-            yield _always(f"{text} is highest for SPAD", _leads(curves, systems, metric, trio.spad))
-        orders = {
-            metric: {_order(curves, systems[:3], metric, place) for place in range(self.at)} for metric in RELEVANCE
+    def _claims(self, trial: Trial, systems: tuple[str, ...]) -> Iterator[Claim]:
+        """Yield the claims of the paper, and in how many cases each holds; ``systems`` stand for ``SYSTEMS``."""
+        diversity = {
+            "ild": "ILD",
+            "alpha_ndcg": "alpha-nDCG of features",
+            self.subprofiles: "alpha-nDCG of subprofiles",
         }
-        changing = sum(len(found) > 1 for found in orders.values())
+        spad = SYSTEMS.index("SPAD")
+        curves = self._curves(trial, systems, (*diversity, *RELEVANCE))
+        for best, (metric, text) in enumerate(diversity.items(), start=1):
+            first = 1 if metric == "ild" else 0  # a list of one item has no distances
+            yield _always(f"{text} is highest for {SYSTEMS[best]}", _leads(curves[metric], best)[first:] >= 0)
+        for metric, text in RELEVANCE.items():
+            yield _always(f"{text} is highest for SPAD", _leads(curves[metric], spad) >= 0)
+        orders = [np.argsort(-curves[metric][:spad], axis=0, kind="stable") for metric in RELEVANCE]
+        changing = sum(bool((order != order[:, :1]).any()) for order in orders)
         yield Claim(
             "Relevance orders MF, MMR and xQuAD differently by N", changing, len(orders), "metrics", changing > 0
         )
-        yield from self._improvements(trial, trio, tuple(diversity))
-        runs = {name: trial.runs[name] for name in systems}
-        contest = sudden_death(runs, trial.truth, self.at, interval=None, threads=trial.threads)
-        won = {(name, "won"): [contest.share(name, at + 1) for at in range(self.at)] for name in systems}
-        yield _always("Sudden Death is highest for SPAD", _leads(won, systems, "won", trio.spad))
-        farther = [
-            _lead(won, systems, "won", trio.spad, place) > max(_lead(curves, systems, "hit", trio.spad, place), 0.0)
-            for place in range(self.at)
-        ]
-        yield _always("Sudden Death puts SPAD farther ahead than 1-call", farther)
-
-    def _curves(self, trial: Trial, systems: tuple[str, ...], metrics: tuple[str, ...]) -> Curves:
-        """Return the means of the systems at every cut-off from 1 on, as a list for each (system, metric)."""
-        headings = [heading_at(metric, k + 1) for metric in metrics for k in range(self.at)]
-        scores = trial.score(headings, {name: trial.runs[name] for name in systems})
-        means = {(row.system, row.metric): row.mean for row in scores.rows}
-        return {
-            (system, metric): [means[system, heading_at(metric, k + 1)] for k in range(self.at)]
-            for system in systems
-            for metric in metrics
-        }
-
-    def _improvements(self, trial: Trial, trio: Trio, diversity: tuple[str, ...]) -> Iterator[Claim]:
-        """Yield the claims that SPAD gains both precision@10 and a diversity metric at 10, for most weights.
-
-        There is a claim for each of three diversity metrics; ``trio`` names the system that stands for SPAD.
-        """
-        only = {trio.spad: trial.fitted[trio.spad]}
         metrics = [heading_at(metric, 10) for metric in diversity]
-        costs = Costs(diversity=" ".join(metrics), steps=self.steps).seen_from(self.base, only, trial)
-        shares = costs.share_of_weights()
-        for metric, text in zip(metrics, ("ILD", "alpha-nDCG of features", "alpha-nDCG of subprofiles"), strict=True):
+        costs = Costs(diversity=" ".join(metrics), steps=self.steps)
+        shares = costs.seen_from(self.base, {systems[spad]: trial.fitted[systems[spad]]}, trial).share_of_weights()
+        for metric, text in zip(metrics, diversity.values(), strict=True):
             gained = round(shares.filter(diversity=metric)["gains both"].item() * self.steps)
             words = f"For most weights SPAD gains precision and {text}"
             yield Claim(words, gained, self.steps, "weights", gained / self.steps > MOST)
+        contest = sudden_death(
+            {name: trial.runs[name] for name in systems}, trial.truth, self.at, interval=None, threads=trial.threads
+        )
+        won = np.array([[contest.share(name, at + 1) for at in range(self.at)] for name in systems])
+        yield _always("Sudden Death is highest for SPAD", _leads(won, spad) >= 0)
+        farther = _leads(won, spad) > np.maximum(_leads(curves["hit"], spad), 0.0)
+        yield _always("Sudden Death puts SPAD farther ahead than 1-call", farther)
+
+    def _curves(self, trial: Trial, systems: tuple[str, ...], metrics: tuple[str, ...]) -> dict[str, Curve]:
+        """Return the means of the systems at every cut-off from 1 on, by metric."""
+        headings = {metric: [heading_at(metric, k + 1) for k in range(self.at)] for metric in metrics}
+        scores = trial.score(list(itertools.chain(*headings.values())), {name: trial.runs[name] for name in systems})
+        return {
+            metric: np.array([[scores.row(system, heading).mean for heading in of_metric] for system in systems])
+            for metric, of_metric in headings.items()
+        }
 
 
-def _always(text: str, cases: list[bool]) -> Claim:
-    return Claim(text, sum(cases), len(cases), "cut-offs", all(cases))
+def _always(text: str, cases: NDArray[np.bool_]) -> Claim:
+    return Claim(text, int(cases.sum()), cases.size, "cut-offs", bool(cases.all()))
 
 
-def _leads(curves: Curves, systems: tuple[str, ...], metric: str, best: str, *, first: int = 1) -> list[bool]:
-    """Return for each cut-off from ``first`` on whether ``best`` has at least the mean of every other system."""
-    depth = len(curves[best, metric])
-    return [_lead(curves, systems, metric, best, place) >= 0 for place in range(first - 1, depth)]
-
-
-def _lead(curves: Curves, systems: tuple[str, ...], metric: str, best: str, place: int) -> float:
-    """Return the mean of ``best`` under a metric at cut-off ``place`` + 1 minus the largest mean of the others."""
-    return curves[best, metric][place] - max(curves[name, metric][place] for name in systems if name != best)
-
-
-def _order(curves: Curves, systems: tuple[str, ...], metric: str, place: int) -> tuple[str, ...]:
-    """Return the systems by descending mean of a metric at cut-off ``place`` + 1."""
-    return tuple(sorted(systems, key=lambda name: -curves[name, metric][place]))
+def _leads(curve: Curve, system: int) -> Curve:
+    """Return the mean of a system at every cut-off, minus the largest mean of the others."""
+    return np.asarray(curve[system] - np.delete(curve, system, axis=0).max(axis=0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -25,9 +25,9 @@ from recassay.metrics.base import Metric
 from recassay.metrics.credit import credit_of
 from recassay.metrics.ranking.precision import Precision
 from recassay.metrics.registry import parse_metric, parse_metrics
+from recassay.naming.named import AT_LEAST_2, COUNT
 from recassay.results.exhibit import Exhibit
-from recassay.sampled.curve import sampling_curve
-from recassay.sampled.scheme import WAYS
+from recassay.sampled.curve import WAYS, sampling_curve
 from recassay.split.chance import subsample
 
 SLACK = 1e-12  # of rounding
@@ -50,18 +50,16 @@ class Sparsity(Experiment):
 
     name: ClassVar[str] = "sparsity"
 
-    steps: int = 10
+    steps: Annotated[int, AT_LEAST_2] = 10
     metric: str = "precision@10"
-    n: int = 99
+    n: Annotated[int, COUNT] = 99
     freeze: bool = False
     seed: int = 0
     users: Users = "all"
 
     def validate(self) -> None:
-        """Raise U102 if ``steps`` is below 2, ``n`` below 1 or ``metric`` empty."""
-        self.require_at_least(steps=2, n=1)
-        if not parse_metrics(self.metric):
-            raise self.refuse("metric", "it names no metric", "metric='precision@10'")
+        """Raise an error for an unknown metric."""
+        parse_metrics(self.metric)
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
         """Return figures of the metrics of each system in ``trial`` by the share of test ratings removed, with fits."""
@@ -78,8 +76,8 @@ class Sparsity(Experiment):
                 runs, designs, self.metric, users=self.users, short="all", variance=False, interval=None,
                 threads=trial.threads,
             )  # fmt: skip
-            table = judged.summary().select("metric", "system", "design", "mean", "random", "rho", "short")
-            tables.append(table.with_columns(removed=pl.lit(removed), left=pl.lit(1 - removed)))
+            means = judged.summary().select("metric", "system", "design", "mean", "random", "rho", "short")
+            tables.append(means.with_columns(removed=pl.lit(removed), left=pl.lit(1 - removed)))
             bounds += [
                 {
                     "removed": removed,
@@ -120,24 +118,18 @@ class Sparsity(Experiment):
     def _caption(self, metrics: Mapping[str, Metric]) -> str:
         """Return what the figure shows: the users of the means, and what is known of precision and of other metrics."""
         everyone = self.users == "all"
-        who = "all users; users count 0 once they have no relevant item" if everyone else "users with a relevant item"
-        about = [
-            f"{', '.join(metrics)} when a share of the test ratings is removed. Under AR the mean is over {who}, "
-            "under 1R over the remaining relevant ratings."
-        ]
         precision = [heading for heading, metric in metrics.items() if isinstance(metric, Precision)]
         others = [heading for heading in metrics if heading not in precision]
-        if everyone and precision:
-            about.append(
-                f"AR {', '.join(precision)} falls in proportion to the rest, so numbers from logs of different density "
-                "cannot be compared; under 1R it stays."
-            )
-        if everyone and others:
-            about.append(
-                f"AR {', '.join(others)} falls with the number of users who have a relevant item, too; "
-                "users='with_relevant' leaves the others out."
-            )
-        return " ".join(about)
+        who = "all users; users count 0 once they have no relevant item" if everyone else "users with a relevant item"
+        sentences = {
+            f"{', '.join(metrics)} when a share of the test ratings is removed. Under AR the mean is over {who}, "
+            "under 1R over the remaining relevant ratings.": True,
+            f"AR {', '.join(precision)} falls in proportion to the rest, so numbers from logs of different density "
+            "cannot be compared; under 1R it stays.": everyone and precision,
+            f"AR {', '.join(others)} falls with the number of users who have a relevant item, too; "
+            "users='with_relevant' leaves the others out.": everyone and others,
+        }
+        return " ".join(sentence for sentence, holds in sentences.items() if holds)
 
 
 def precision_bounds(
@@ -175,8 +167,11 @@ def precision_bounds(
     pairs, mean = int(groups.relevant.sum()), judged.outcomes["p"].mean
     bounds = {"mean": mean, "low": float(low) / n / pairs, "high": float(high) / n / pairs}
     if not bounds["low"] - SLACK <= mean <= bounds["high"] + SLACK:
-        what = f"precision with one relevant item is {mean!r}, outside [{bounds['low']!r}, {bounds['high']!r}]"
-        raise InternalError("X102", what, hint="please report this with the data")
+        raise InternalError(
+            "X102",
+            f"precision with one relevant item is {mean!r}, outside [{bounds['low']!r}, {bounds['high']!r}]",
+            hint="please report this with the data",
+        )
     return bounds
 
 

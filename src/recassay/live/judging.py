@@ -97,7 +97,7 @@ class ExposureJudge:
         queries = pl.Series(np.arange(lengths.size))
         run = Run("exposures", queries, offsets, items, vocabulary, "row")
         truth = self._truth(queries, closed.feedback, clicked, vocabulary)
-        values, _ = self.job.values_and_exposures(run, truth)
+        _, values, _ = self.job.measure(run, truth)
         placed = _positions(offsets, items, at, clicked)
         inside, deep = placed >= 0, np.minimum(lengths, DEEPEST)
         ends = _count(arms[deep > 0], deep[deep > 0] - 1, n_arms)
@@ -141,7 +141,7 @@ class ExposureJudge:
         parts = []
         for arm in range(n_arms):
             own = np.flatnonzero(arms == arm)
-            parts.append(only.values_and_exposures(run.take(own), truth.take(own))[1])
+            parts.append(only.exposures(only.measure(run.take(own), truth.take(own))[0]))
         return {name: np.stack([part[name].counts for part in parts]) for name in self.catalogue}
 
     def _unknown(self, vocabulary: Vocabulary, items: NDArray[np.int32]) -> int:

@@ -13,6 +13,7 @@ import polars as pl
 
 from recassay._version import __version__
 from recassay.checks import diagnose
+from recassay.data.io.write import finite
 from recassay.engine.finish import row_of
 from recassay.errors import InternalError
 from recassay.live.buckets import codes_of
@@ -198,7 +199,7 @@ class Watched:
             ],
             "findings": [finding.to_dict() for finding in self.findings],
         }  # fmt: skip
-        return _finite(document)  # type: ignore[no-any-return]
+        return finite(document)  # type: ignore[no-any-return]
 
     def unjoined(self) -> dict[str, int]:
         """Return how much feedback belongs to no exposure, by why: "before exposure", "after window", "no exposure"."""
@@ -289,7 +290,7 @@ class Watched:
             sums = GroupSums.of(codes, tally.judge.judge(pending, codes, len(arms)).columns, len(arms))
         for at, arm in enumerate(arms):
             sums.add(np.array([at]), tally.sums.select(arm=arm))
-        return {arm: _finite(self._means(sums.take(slice(at, at + 1)))) for at, arm in enumerate(arms)}
+        return {arm: finite(self._means(sums.take(slice(at, at + 1)))) for at, arm in enumerate(arms)}
 
     def curve(self, metric: str, *, length: int = HOUR, segment: str = "") -> pl.DataFrame:
         """Return the mean of each arm in consecutive windows of event time, as a table of begin, arm, mean, exposures.
@@ -353,11 +354,3 @@ class Watched:
             target = write_results(self.scores(), None, folder, {"protocol": "live"}, command=command)
             write_json(self.to_dict(), target / "live.json")
         return target
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

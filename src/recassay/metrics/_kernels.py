@@ -8,14 +8,9 @@ Tables indexed by position hold position p at index p - 1. ``tests/property/test
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
-
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
-Bool = NDArray[np.bool_]
+from recassay.arrays import Bool, Float, Int32, Int64
 
 LINEAR = 12  # for up to this many judged items, or lookups, a scan is faster than a hash table
 

@@ -8,13 +8,14 @@ of the run is which of the truth. It counts what it finds. The result yields blo
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Float, Int32, Int64
 from recassay.columnar.layout import count_groups_with, is_one_number, ranges, readonly, row_groups
 from recassay.data.run import Run
 from recassay.data.truth import Truth
@@ -92,10 +93,16 @@ class AlignmentCounts:
         The example of each kind is that of the user with the lowest id.
         """
         counts = {field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(self)[:-1]}
-        examples: dict[str, Any] = dict(self.examples)
-        for kind, example in other.examples.items():
-            examples[kind] = min(examples.get(kind, example), example)
-        return AlignmentCounts(**counts, examples=examples)
+        return AlignmentCounts(**counts, examples=joined(min, self.examples, other.examples))
+
+
+def joined(join: Callable[[Any, Any], Any], mine: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return two mappings as one; ``join`` makes one value of the two that a name has in both.
+
+    >>> joined(min, {"a": 3, "b": 1}, {"a": 2, "c": 5})
+    {'a': 2, 'b': 1, 'c': 5}
+    """
+    return {**mine, **theirs, **{name: join(mine[name], theirs[name]) for name in mine if name in theirs}}
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,12 +118,12 @@ class Alignment:
 
     run: Run
     truth: Truth
-    match: NDArray[np.int64]  # for each query of the truth the index of its list in the run, or -1
-    items: NDArray[np.int32]  # the run's items in the truth's codes
+    match: Int64  # for each query of the truth the index of its list in the run, or -1
+    items: Int32  # the run's items in the truth's codes
     conventions: Conventions
     counts: AlignmentCounts
-    tie_first: NDArray[np.int32] | None = None
-    tie_last: NDArray[np.int32] | None = None
+    tie_first: Int32 | None = None
+    tie_last: Int32 | None = None
     bound: dict[Metric, Any] = field(default_factory=dict)  # what each metric prepared for this run with Metric.bind
     whole: bool = True  # all users, not a partition of them: no id in common is then an error
     # Of a partition, by code: the error that no id of the context matches the run; None if one does
@@ -128,7 +135,7 @@ class Alignment:
         return int(self.run.lengths.max(initial=0))
 
     @functools.cached_property
-    def judged_lengths(self) -> NDArray[np.int64]:
+    def judged_lengths(self) -> Int64:
         """Return the length of the list of each query of the truth; queries without a list have no entry."""
         if self.counts.lists == self.match.size == self.run.queries.len():  # the same queries on both sides
             return self.run.lengths
@@ -136,13 +143,13 @@ class Alignment:
 
     def block(self, begin: int, end: int, depth: int = WHOLE_LIST) -> AlignedBlock:
         """Return queries ``begin`` up to ``end`` with their lists, and the judged items in the first ``depth`` rows."""
-        run, truth, match = self.run, self.truth, self.match
+        run, truth, match, ties = self.run, self.truth, self.match, self.conventions.ties
         own = match[begin:end]
         found = own >= 0
         length = np.where(found, run.lengths[own], 0) if run.lengths.size else np.zeros(end - begin, np.int64)
-        judged_per_query = np.diff(truth.offsets[begin : end + 1])
+        offsets = truth.offsets[begin : end + 1]
         reach = depth if self.tie_first is None else WHOLE_LIST
-        most = length if self.conventions.duplicates == "keep" else np.minimum(length, judged_per_query)
+        most = length if self.conventions.duplicates == "keep" else np.minimum(length, np.diff(offsets))
         capacity = int(most.sum())
         start = np.empty(end - begin + 1, np.int64)
         rank, judged = np.empty(capacity, np.int32), np.empty(capacity, np.int64)
@@ -151,41 +158,62 @@ class Alignment:
             readonly(truth.items), begin, end, reach, start, rank, judged,
         )  # fmt: skip
         rank, judged = rank[:count], judged[:count]
-        first = last = rank
+        first, last, listed = rank, rank, None
         if self.tie_first is not None and self.tie_last is not None:
-            rows = run.offsets[own[row_groups(start)]] + rank - 1
+            query = row_groups(start)
+            rows = run.offsets[own[query]] + rank - 1
             first, last = self.tie_first[rows], self.tie_last[rows]
-        lists = AlignedBlock(self, begin, end, length, found, start, rank, first, last, judged)
-        return lists.resolved(self.conventions.ties)
+            if ties in ("optimistic", "pessimistic"):
+                order, placed = _settled(query, first, last, truth.gains[judged], best=ties == "optimistic")
+                judged, listed = judged[order], rank[order]
+                rank = first = last = placed
+        return AlignedBlock(
+            self, truth, begin, end, end - begin, slice(int(offsets[0]), int(offsets[-1])), offsets - offsets[0],
+            length, found, start, rank, first, last, judged, listed,
+        )  # fmt: skip
+
+
+def _settled(query: Int64, first: Int32, last: Int32, grade: Float, best: bool) -> tuple[NDArray[np.intp], Int32]:
+    """Return the order of tied marks from the best to the worst grade, or from the worst, and the ranks that they take.
+
+    The best order takes the first of the places of tied rows, the worst the last. ``query``, ``first``, ``last`` and
+    ``grade`` have an entry per mark.
+    """
+    order = np.lexsort((-grade if best else grade, first, query))
+    begins = np.flatnonzero(np.append(True, (np.diff(first) != 0) | (np.diff(query) != 0)))
+    sizes = np.diff(np.append(begins, first.size))
+    top = first if best else last - np.repeat(sizes, sizes) + 1
+    return order, (top + np.arange(first.size) - np.repeat(begins, sizes)).astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
 class AlignedBlock:
     """A block of lists aligned with the truth: where each list holds judged items.
 
-    A mark is a judged item that a list holds. ``start[q]:start[q+1]`` are the marks of query q, ascending by ``rank``.
-    ``first`` and ``last`` are the first and the last position that a tied mark may have; without ties they are ``rank``
-    itself. ``judged`` is the mark's row in the truth. Metrics of the items of a list see tied rows in the order of the
-    run, which is ascending by id.
+    ``truth`` is the whole truth. The rows of the ``size`` queries of the block, ``begin`` up to ``end``, are its
+    ``truth_rows``; ``truth_offsets`` are those of the queries into these rows, starting at 0. A mark is a judged item
+    that a list holds. ``start[q]:start[q+1]`` are the marks of query q, ascending by ``rank``. ``first`` and ``last``
+    are the first and the last position that a tied mark may have; without ties they are ``rank`` itself. ``judged`` is
+    the mark's row in the truth. Metrics of the items of a list see tied rows in the order of the run, which is
+    ascending by id.
     """
 
     alignment: Alignment
+    truth: Truth
     begin: int
     end: int
-    length: NDArray[np.int64]
-    found: NDArray[np.bool_]
-    start: NDArray[np.int64]
-    rank: NDArray[np.int32]
-    first: NDArray[np.int32]
-    last: NDArray[np.int32]
-    judged: NDArray[np.int64]
-    listed_rank: NDArray[np.int32] | None = None  # positions in the run, where a tie policy moved marks
+    size: int
+    truth_rows: slice
+    truth_offsets: Int64
+    length: Int64
+    found: Bool
+    start: Int64
+    rank: Int32
+    first: Int32
+    last: Int32
+    judged: Int64
+    listed_rank: Int32 | None = None  # positions in the run, where a tie policy moved marks
     _memo: dict[object, NDArray[np.generic]] = field(default_factory=dict, repr=False)
-
-    @property
-    def size(self) -> int:
-        """Return the number of queries in the block."""
-        return self.end - self.begin
 
     @property
     def distinct(self) -> bool:
@@ -197,22 +225,10 @@ class AlignedBlock:
         """Return whether judged items may tie with other rows, so that each has a range of possible positions."""
         return self.first is not self.last
 
-    @property
-    def truth(self) -> Truth:
-        """Return the whole truth; the rows of this block are :attr:`truth_rows`."""
-        return self.alignment.truth
-
-    @property
-    def truth_rows(self) -> slice:
-        """Return the rows of the truth that belong to this block."""
-        offsets = self.alignment.truth.offsets
-        return slice(int(offsets[self.begin]), int(offsets[self.end]))
-
-    @property
-    def truth_offsets(self) -> NDArray[np.int64]:
-        """Return the offsets of the block's queries into its truth rows, starting at 0."""
-        offsets = self.alignment.truth.offsets[self.begin : self.end + 1]
-        return np.asarray(offsets - offsets[0])
+    @functools.cached_property
+    def grade(self) -> Float:
+        """Return the gain of each mark (judged item in a list)."""
+        return self.truth.gains[self.judged]
 
     def bound(self, metric: Metric) -> Any:
         """Return what a metric prepared for this run in :meth:`Metric.bind <recassay.metrics.base.Metric.bind>`."""
@@ -224,27 +240,22 @@ class AlignedBlock:
             self._memo[key] = make()
         return self._memo[key]
 
-    @property
-    def grade(self) -> NDArray[np.float64]:
-        """Return the gain of each mark (judged item in a list)."""
-        return self.remember("grade", lambda: self.truth.gains[self.judged])  # type: ignore[return-value]
-
-    def is_relevant(self, relevant_from: float) -> NDArray[np.bool_]:
+    def is_relevant(self, relevant_from: float) -> Bool:
         """Return whether each mark (judged item in a list) is relevant: its gain is at least ``relevant_from``."""
         return self.remember(("marks", relevant_from), lambda: self.grade >= relevant_from)  # type: ignore[return-value]
 
-    def relevant(self, relevant_from: float) -> NDArray[np.int64]:
+    def relevant(self, relevant_from: float) -> Int64:
         """Return R, the number of relevant items of each query."""
         return self.remember(("R", relevant_from), lambda: self._judged_between(relevant_from, np.inf))  # type: ignore[return-value]
 
-    def nonrelevant(self, relevant_from: float) -> NDArray[np.int64]:
+    def nonrelevant(self, relevant_from: float) -> Int64:
         """Return |N|, the number of items of each query that were judged not relevant.
 
         Their gain is below ``relevant_from`` and at least 0; a negative gain marks an unjudged item.
         """
         return self.remember(("N", relevant_from), lambda: self._judged_between(0.0, relevant_from))  # type: ignore[return-value]
 
-    def _judged_between(self, low: float, high: float) -> NDArray[np.int64]:
+    def _judged_between(self, low: float, high: float) -> Int64:
         gains = self.truth.gains
         if is_one_number(gains):
             inside = gains.size > 0 and low <= gains[0] < high
@@ -254,13 +265,13 @@ class AlignedBlock:
         return np.asarray(np.diff(counted[self.truth_offsets]))
 
     @property
-    def rows(self) -> NDArray[np.int64]:
+    def rows(self) -> Int64:
         """Return, for each mark (judged item in a list), its row in the run."""
         own = self.alignment.match[self.begin : self.end]
         top = self.alignment.run.offsets[own[row_groups(self.start)]]
         return np.asarray(top + (self.rank if self.listed_rank is None else self.listed_rank) - 1)
 
-    def places(self, k: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def places(self, k: int | None) -> tuple[Int64, Int64]:
         """Return (offsets, rows): the rows in the run of the first k items of each list; of all its items if k is None.
 
         The rows of query q are ``rows[offsets[q]:offsets[q + 1]]``.
@@ -270,7 +281,7 @@ class AlignedBlock:
         top = self.alignment.run.offsets[own] if self.alignment.run.offsets.size > 1 else np.zeros(self.size, np.int64)
         return np.append(0, np.cumsum(shown)), ranges(top, shown)
 
-    def cutoffs(self, k: int | None) -> NDArray[np.int64]:
+    def cutoffs(self, k: int | None) -> Int64:
         """Return an array with the same cut-off for each query: k, but at most the length of the run's longest list.
 
         If k is None, the cut-off is that length.
@@ -282,9 +293,7 @@ class AlignedBlock:
         longest = max(self.alignment.longest, int(self.length.max(initial=1)))
         return longest if k is None else min(k, longest)
 
-    def expected_sum(
-        self, value: NDArray[np.float64], weight: NDArray[np.float64], cutoff: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def expected_sum(self, value: Float, weight: Float, cutoff: Int64) -> Float:
         """Return, for each query, the expected sum of value x weight(position) over the marks of its list.
 
         A mark is a judged item in a list. ``value`` has an entry per mark; ``weight`` holds position p at index p - 1
@@ -296,16 +305,16 @@ class AlignedBlock:
         _kernels.weighted_sum(self.start, self.first, self.last, value, weight, cumulative, cutoff, out)
         return out
 
-    def hits(self, k: int | None, relevant_from: float) -> NDArray[np.float64]:
+    def hits(self, k: int | None, relevant_from: float) -> Float:
         """Return, for each query, the number of relevant items in the first k places: its expectation if rows tie."""
 
-        def count() -> NDArray[np.float64]:
+        def count() -> Float:
             ones = np.ones(self.depth(k))
             return self.expected_sum(self.is_relevant(relevant_from).astype(np.float64), ones, self.cutoffs(k))
 
         return self.remember(("hits", self.depth(k), relevant_from), count)  # type: ignore[return-value]
 
-    def first_relevant(self, k: int | None, relevant_from: float) -> NDArray[np.float64]:
+    def first_relevant(self, k: int | None, relevant_from: float) -> Float:
         """Return, for each query, the rank of its first relevant item: the expected rank if rows tie.
 
         It is 0 if the first k places hold no relevant item.
@@ -314,27 +323,6 @@ class AlignedBlock:
         places, relevant = np.arange(1.0, depth + 1), self.is_relevant(relevant_from)
         _kernels.first_hit(self.start, self.first, self.last, relevant, places, depth, out)
         return out
-
-    def resolved(self, ties: Ties) -> AlignedBlock:
-        """Return the block with tied judged items in best or worst order, under ``optimistic`` or ``pessimistic`` ties.
-
-        Under other policies, return the block itself.
-        """
-        if ties not in ("optimistic", "pessimistic") or not self.tied:
-            return self
-        query = row_groups(self.start)
-        best_first = -self.grade if ties == "optimistic" else self.grade
-        order = np.lexsort((best_first, self.first, query))
-        group_start = np.flatnonzero(np.append(True, (np.diff(self.first) != 0) | (np.diff(query) != 0)))
-        group = np.repeat(np.arange(group_start.size), np.diff(np.append(group_start, self.first.size)))
-        place = np.arange(self.first.size) - group_start[group]
-        sizes = np.bincount(group)
-        top = self.first if ties == "optimistic" else self.last - sizes[group].astype(np.int32) + 1
-        rank = (top + place).astype(np.int32)
-        return AlignedBlock(
-            self.alignment, self.begin, self.end, self.length, self.found, self.start, rank, rank, rank,
-            self.judged[order], self.rank[order],
-        )  # fmt: skip
 
 
 def align(run: Run, truth: Truth, conventions: Conventions | None = None, *, whole: bool = True) -> Alignment:
@@ -350,9 +338,10 @@ def align(run: Run, truth: Truth, conventions: Conventions | None = None, *, who
     run = run.by_score() if conventions.order == "score" else run
     run = run.by_row() if conventions.order == "row" else run
     run = run.with_float32_ties() if conventions.precision == "single" else run
-    tied_rows = 0 if run.tied is None else int(np.count_nonzero(run.tied))
-    tied_lists = 0 if run.tied is None else count_groups_with(run.offsets, run.tied)
-    run = with_tie_order(run, conventions.ties)
+    tied_rows = tied_lists = 0
+    if run.tied is not None:
+        tied_rows, tied_lists = int(np.count_nonzero(run.tied)), count_groups_with(run.offsets, run.tied)
+        run = with_tie_order(run, conventions.ties)
     listed = given if conventions.duplicates == "last" else run
     repeated = listed.repeated()
     duplicate_lists = count_groups_with(listed.offsets, repeated) if repeated.any() else 0
@@ -384,7 +373,7 @@ def align(run: Run, truth: Truth, conventions: Conventions | None = None, *, who
     return alignment
 
 
-def _example(run: Run, rows: NDArray[np.bool_], kind: str) -> dict[str, object]:
+def _example(run: Run, rows: Bool, kind: str) -> dict[str, object]:
     """Return {kind: (user, item)} for the first row marked in ``rows``; an empty dict if no row is marked."""
     if not rows.any():
         return {}

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Float, Int64
 from recassay.columnar.layout import row_groups
 from recassay.data.interactions import whole_log_needed
 from recassay.data.truth import Truth, TruthStatistics
@@ -25,7 +26,7 @@ from recassay.naming.grammar import Expression, Value
 from recassay.naming.named import Named, unknown_parameter
 from recassay.stats.exact_sums import ExactSum
 
-Values = NDArray[np.float64]
+Values = Float
 Addend = int | ExactSum  # sums have the same bits however users are partitioned
 
 ROUNDING = 1e-9
@@ -48,16 +49,13 @@ class Metric(Named):
     higher_is_better: ClassVar[bool | None] = True
     describes: ClassVar[bool] = False  # says what lists are like, not how good they are: a verdict is never based on it
     needs: ClassVar[frozenset[str]] = frozenset()
+    no_formula: ClassVar[str] = "it is not a sum over relevant items by their ranks"  # why designs cannot have it
     uses_scores: ClassVar[bool] = False  # most metrics read ranks only, so the scores of a run need not be kept
     list_parameters: ClassVar[frozenset[str]] = frozenset()  # parameters without a meaning outside lists
 
     k: int | None = None
 
     def __post_init__(self) -> None:
-        self._check_cutoff()
-        super().__post_init__()
-
-    def _check_cutoff(self) -> None:
         k = self.k
         if k is None and self.cutoff == "required":
             raise UsageError("U103", f"{self.name} needs a cut-off", hint=f"write {self.name}@10")
@@ -71,6 +69,7 @@ class Metric(Named):
                 where=self.name,
                 hint="give a whole number of at least 1, and below 2^31",
             )
+        super().__post_init__()
 
     @property
     def parameters(self) -> dict[str, Value]:
@@ -138,7 +137,7 @@ class Metric(Named):
         Designs, sampling curves and streams compute the metric from this formula. The formula takes every relevant
         item as one of gain 1.
         """
-        return NoFormula("it is not a sum over relevant items by their ranks")
+        return NoFormula(self.no_formula)
 
     def resolve(self, statistics: TruthStatistics) -> Metric:
         """Return the metric with parameters filled in that depend on the data, such as the truth's largest grade."""
@@ -171,7 +170,7 @@ class Metric(Named):
 
     def require(self, names: frozenset[str], context: Context) -> None:
         """Raise U105 unless all of the named data, such as ``train``, were given."""
-        missing = sorted(names - context.has)
+        missing = sorted(name for name in names if getattr(context, name) is None)
         if missing:
             called = {"train": "training log", "items": "table of items", "distances": "table of distances"}
             options = {"train": "--train LOG", "items": "--items FILE", "distances": "distances=TABLE in Python"}
@@ -244,17 +243,15 @@ class CatalogueMetric(Metric):
     family: ClassVar[str] = "catalogue"
     describes: ClassVar[bool] = True
     cutoff: ClassVar[Literal["required", "optional", "none"]] = "required"
+    no_formula: ClassVar[str] = "it counts how often items are shown, relevant or not"
 
     catalogue: Literal["train", "truth", "items"] = "train"
-
-    def rank_formula(self) -> RankFormula:
-        return NoFormula("it counts how often items are shown, relevant or not")
 
     def prepare(self, statistics: TruthStatistics, context: Context) -> None:
         super().prepare(statistics, context)
         self.require(frozenset({self.catalogue} - {"truth"}), context)
 
-    def measure(self, exposure: NDArray[np.int64]) -> float:
+    def measure(self, exposure: Int64) -> float:
         """Return the value, from the number of top-k lists that hold each item of the catalogue, zeros included."""
         raise NotImplementedError(f"{type(self).__name__} must define measure()")
 
@@ -298,7 +295,7 @@ class Accuracy(UnitMetric):
                 hint="choose ties id, optimistic or pessimistic for it, or leave it out",
             )
 
-    def judgeable(self, lists: AlignedBlock) -> NDArray[np.bool_]:
+    def judgeable(self, lists: AlignedBlock) -> Bool:
         """Return a mask of the queries on which the metric is defined: those with a relevant item."""
         return lists.relevant(self.relevant_from) > 0
 
@@ -326,7 +323,7 @@ def truth_statistics_for(metrics: Iterable[Metric], truth: Truth) -> TruthStatis
     return TruthStatistics.of(truth, [gain for gain in below if gain is not None])
 
 
-def range_sums(offsets: NDArray[np.int64], values: NDArray[Any]) -> Values:
+def range_sums(offsets: Int64, values: NDArray[Any]) -> Values:
     """Return the sum of each range ``values[offsets[i]:offsets[i + 1]]``, added in order.
 
     The bits of a sum depend on the values of its range only.

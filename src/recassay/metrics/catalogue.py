@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recassay.arrays import Int64
 from recassay.columnar.layout import ranges
 from recassay.columnar.vocabulary import Recoding
 from recassay.metrics.align import WHOLE_LIST, Alignment
@@ -41,7 +41,7 @@ class Coverage(CatalogueMetric):
     name = "coverage"
     aliases = ("item_coverage", "catalog_coverage")
 
-    def measure(self, exposure: NDArray[np.int64]) -> float:
+    def measure(self, exposure: Int64) -> float:
         return float(np.count_nonzero(exposure) / exposure.size) if exposure.size else float("nan")
 
 
@@ -76,7 +76,7 @@ class Gini(CatalogueMetric):
         if self.form == "equality":
             object.__setattr__(self, "higher_is_better", True)
 
-    def measure(self, exposure: NDArray[np.int64]) -> float:
+    def measure(self, exposure: Int64) -> float:
         value, n = gini(exposure), exposure.size
         if self.normalise:
             value = value * n / (n - 1) if n > 1 else float("nan")
@@ -109,7 +109,7 @@ class Entropy(CatalogueMetric):
 
     form: Literal["bits", "normalised", "effective"] = "bits"
 
-    def measure(self, exposure: NDArray[np.int64]) -> float:
+    def measure(self, exposure: Int64) -> float:
         bits = entropy(exposure)
         if self.form == "normalised" and exposure.size == 1:
             return float("nan")
@@ -136,7 +136,7 @@ class GiniSimpson(CatalogueMetric):
 
     name = "gini_simpson"
 
-    def measure(self, exposure: NDArray[np.int64]) -> float:
+    def measure(self, exposure: Int64) -> float:
         share = shares(exposure)
         return float(1.0 - np.square(share).sum()) if share.size else float("nan")
 
@@ -154,7 +154,7 @@ class Exposure:
     added if the catalogue is the same.
     """
 
-    counts: NDArray[np.int64]
+    counts: Int64
     outside: int
 
     def __add__(self, other: Exposure) -> Exposure:

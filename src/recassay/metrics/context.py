@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from recassay.arrays import Float, Int32
 from recassay.columnar.vocabulary import Recoding, Vocabulary
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
@@ -26,19 +26,14 @@ if TYPE_CHECKING:
 class Context:
     """Data for metrics besides run and truth: training log, features of items, and distances of items.
 
-    A metric that needs data that are not given raises an error before any list is judged.
+    A metric names the data that it needs in ``needs``; it is an error before any list is judged if they are not given.
     """
 
     train: Interactions | None = None
     items: Features | None = None
-    distances: NDArray[np.float64] | None = None  # between items of the training log, which ascend by id
+    distances: Float | None = None  # between items of the training log, which ascend by id
     judged_items: pl.Series | None = None  # of the whole truth, ascending, if it is judged in partitions
     _miners: dict[tuple[int, int, float | None], Miner] = field(default_factory=dict, repr=False)
-
-    @property
-    def has(self) -> frozenset[str]:
-        """Return the names of the data that were given, as in ``Metric.needs``."""
-        return frozenset(name for name in ("train", "items", "distances") if getattr(self, name) is not None)
 
     def miner(self, k1: int, k2: int, liked_from: float | None) -> Miner:
         """Return the object that finds the subprofiles of training users; it is built once for all runs and metrics.
@@ -88,7 +83,7 @@ class ContextLookup:
     @functools.cached_property
     def train_items(self) -> Recoding:
         """Return the recoding from the run's items to items of the training log; raise I406 if none matches."""
-        ids = vocabulary_ids(self.train.item_vocabulary)
+        ids = self.train.item_vocabulary.stored_ids
         return self._checked(Recoding.between(self.alignment.run.vocabulary, ids), "I406", "training log", ids)
 
     @functools.cached_property
@@ -98,25 +93,25 @@ class ContextLookup:
         return self._checked(Recoding.between(self.alignment.run.vocabulary, ids), "I407", "item features", ids)
 
     @functools.cached_property
-    def train_users(self) -> NDArray[np.int32]:
+    def train_users(self) -> Int32:
         """Return for each query of the truth its user in the training log, or -1."""
         vocabulary, codes = Vocabulary.encode(self.alignment.truth.queries)
-        return Recoding.between(vocabulary, vocabulary_ids(self.train.user_vocabulary), "user")(codes)
+        return Recoding.between(vocabulary, self.train.user_vocabulary.stored_ids, "user")(codes)
 
     @functools.cached_property
-    def truth_train_items(self) -> NDArray[np.int32]:
+    def truth_train_items(self) -> Int32:
         """Return, for each row of the truth, the code of its item in the training log; -1 if it has none."""
         truth = self.alignment.truth
-        return Recoding.between(truth.vocabulary, vocabulary_ids(self.train.item_vocabulary))(truth.items)
+        return Recoding.between(truth.vocabulary, self.train.item_vocabulary.stored_ids)(truth.items)
 
     @functools.cached_property
-    def truth_feature_rows(self) -> NDArray[np.int32]:
+    def truth_feature_rows(self) -> Int32:
         """Return, for each row of the truth, the row of its item in the table of features; -1 if it has none."""
         truth = self.alignment.truth
         return Recoding.between(truth.vocabulary, self.features.items)(truth.items)
 
     @functools.cached_property
-    def train_feature_rows(self) -> NDArray[np.int32]:
+    def train_feature_rows(self) -> Int32:
         """Return, for each item of the training log, its row in the table of features; -1 if it has none."""
         codes = np.arange(self.train.n_items, dtype=np.int32)
         return Recoding.between(self.train.item_vocabulary, self.features.items)(codes)
@@ -144,9 +139,3 @@ def bind(metrics: Iterable[Metric], alignment: Alignment, context: Context) -> N
     lookup = ContextLookup(alignment, context)
     for metric in metrics:
         alignment.bound[metric] = metric.bind(lookup)
-
-
-def vocabulary_ids(vocabulary: Vocabulary) -> pl.Series:
-    """Return the ids of a log's vocabulary, ascending."""
-    assert vocabulary.ids is not None, "a log's ids are dense"
-    return vocabulary.ids

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Float, Int64
 from recassay.columnar.layout import ranges, row_groups
 from recassay.errors import UsageError
 from recassay.metrics import _kernels
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from recassay.metrics.align import AlignedBlock
     from recassay.metrics.base import Metric
 
-Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
 Norm = Callable[[Int64], Float]
 Part = Literal["each", "first", "place"]
 
@@ -164,7 +162,7 @@ class JudgedFormula:
         """Return the metric's value for each list of a block without ties; 0 without a relevant item."""
         relevant, query = lists.is_relevant(relevant_from), row_groups(lists.start)
 
-        def above(marked: NDArray[np.bool_]) -> Int64:
+        def above(marked: Bool) -> Int64:
             """Return the number of ``marked`` items above each judged item of a list."""
             before: Int64 = np.cumsum(marked) - marked
             return np.asarray((before - before[lists.start[query]])[relevant])

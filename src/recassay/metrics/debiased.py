@@ -6,23 +6,24 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Int64
 from recassay.metrics.align import AlignedBlock, Alignment
 from recassay.metrics.base import Accuracy, Addend, Values, range_sums
 from recassay.metrics.context import Context, ContextLookup
 from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant, every_rank
+from recassay.naming.named import ABOVE_0_UP_TO_1, UP_TO_1
 from recassay.stats.exact_sums import ExactSum
 
 STEEPEST = 20.0
 STEP = 1e-5  # of a difference quotient, as a share of the exponent above 1
 
 
-def power_law_exponent(counts: NDArray[np.int64]) -> float:
+def power_law_exponent(counts: Int64) -> float:
     """Return the exponent of the power law of item counts: its maximum-likelihood estimate (zeta distribution).
 
     Formula: the gamma in (1, 20] that maximises ``-gamma mean(ln n) - ln zeta(gamma)`` over the items with n >= 1, as
@@ -55,7 +56,7 @@ def _most_likely_exponent(mean_log: float) -> float:
     return high
 
 
-def propensities(counts: NDArray[np.int64], users: int, gamma: float, p_min: float = 0.0) -> Values:
+def propensities(counts: Int64, users: int, gamma: float, p_min: float = 0.0) -> Values:
     """Return the probability ``max((n_i / users)^((gamma + 1) / 2), p_min)`` to observe an item; NaN for n_i = 0.
 
     >>> propensities(np.array([8, 4, 0]), 10, gamma=1.0).tolist()
@@ -118,7 +119,7 @@ class WeightedPairs(Accuracy):
         """Return the sum of weight x credit over the relevant items of each query: credit 1 in the first k places."""
         return self.earned(lists, np.ones(lists.depth(self.k)), self.k)
 
-    def judgeable(self, lists: AlignedBlock) -> NDArray[np.bool_]:
+    def judgeable(self, lists: AlignedBlock) -> Bool:
         return self.total(lists) > 0
 
     def judge(self, lists: AlignedBlock) -> Values:
@@ -130,19 +131,16 @@ class WeightedPairs(Accuracy):
 class PropensityWeighted(WeightedPairs):
     """Base of metrics that divide a relevant item's credit by its propensity, the probability that it was observed."""
 
+    no_formula: ClassVar[str] = "the weights of items are estimated from the whole training log"
+
     credit: CreditKind = "hit"
     gamma: float | None = None
-    p_min: float | None = None
+    p_min: Annotated[float | None, ABOVE_0_UP_TO_1] = None
     targets: int | None = None
 
     def validate(self) -> None:
-        if self.p_min is not None and not 0 < self.p_min <= 1:
-            raise self.refuse("p_min", "it must be a probability above 0")
         if self.credit == "auc" and (self.k is not None or not self.targets):
             raise self.refuse("credit", f"write {self.name}(credit='auc', targets=N), N the items ranked, without @k")
-
-    def rank_formula(self) -> RankFormula:
-        return NoFormula("the weights of items are estimated from the whole training log")
 
     def exponent(self, context: Context) -> float:
         """Return ``gamma`` as given, or its estimate from the training log."""
@@ -254,18 +252,14 @@ class StratifiedRecall(WeightedPairs):
 
     name = "stratified_recall"
 
-    b: float = 0.5
+    b: Annotated[float, UP_TO_1] = 0.5
     weighting: Literal["stratified", "equal"] = "stratified"
-
-    def validate(self) -> None:
-        if not 0 <= self.b <= 1:
-            raise self.refuse("b", "it must lie between 0 (recall) and 1 (popularity removed)")
 
     def bind(self, lookup: ContextLookup) -> Values:
         counts = lookup.train.item_users
         return self.pair_weights(lookup, np.where(counts > 0, self._weights(counts), np.nan))
 
-    def _weights(self, users: NDArray[np.int64]) -> Values:
+    def _weights(self, users: Int64) -> Values:
         """Return users^-b, the weight of items from their numbers of training users; 0 without a training user."""
         return np.where(users > 0, np.maximum(users, 1.0) ** -self.b, 0.0)
 

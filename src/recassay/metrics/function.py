@@ -15,7 +15,6 @@ from recassay.errors import UsageError
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values
 from recassay.metrics.context import ContextLookup
-from recassay.metrics.credit import NoFormula, RankFormula
 
 Function = TypeVar("Function", bound=Callable[..., float])
 INPUTS = ("items", "truth")
@@ -25,11 +24,9 @@ INPUTS = ("items", "truth")
 class FunctionMetric(Accuracy):
     """The base of metrics that call a function with the items and the truth of each list."""
 
+    no_formula: ClassVar[str] = "it is a function of whole lists"
     function: ClassVar[Callable[..., float]]
     columns: ClassVar[tuple[str, ...]] = ()
-
-    def rank_formula(self) -> RankFormula:
-        return NoFormula("it is a function of whole lists")
 
     def bind(self, lookup: ContextLookup) -> Mapping[str, Mapping[Any, float]]:
         """Return the number of each item, by column."""

@@ -12,7 +12,6 @@ from recassay.errors import UsageError
 from recassay.metrics.align import AlignedBlock, Alignment
 from recassay.metrics.base import Addend, UnitMetric, Values, range_sums
 from recassay.metrics.context import ContextLookup
-from recassay.metrics.credit import NoFormula, RankFormula
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,11 +26,9 @@ class RatingDeviation(UnitMetric):
     cutoff: ClassVar[Literal["required", "optional", "none"]] = "none"
     bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
     higher_is_better: ClassVar[bool | None] = False
+    no_formula: ClassVar[str] = "it evaluates predicted ratings, not ranks"
 
     average: Literal["pairs", "user"] = "pairs"
-
-    def rank_formula(self) -> RankFormula:
-        return NoFormula("it evaluates predicted ratings, not ranks")
 
     def bind(self, lookup: ContextLookup) -> None:
         run = lookup.alignment.run

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from recassay.arrays import Int64
 from recassay.columnar.vocabulary import concat_ids, rows_in_table
 from recassay.data.run import Run
 from recassay.data.truth import Truth
@@ -121,7 +120,7 @@ def raise_if_unusable(counts: AlignmentCounts, shared: SharedIds, conventions: C
     )
 
 
-def list_positions(run: Run, truth: Truth) -> NDArray[np.int64]:
+def list_positions(run: Run, truth: Truth) -> Int64:
     """Return for each query of the truth the index of its list in the run, or -1.
 
     Raise I403 if one of the two has integers and the other strings, and none is the text of the other.
@@ -141,7 +140,7 @@ def list_positions(run: Run, truth: Truth) -> NDArray[np.int64]:
     return match
 
 
-def raise_if_no_shared_user(run: Run, truth: Truth, match: NDArray[np.int64]) -> None:
+def raise_if_no_shared_user(run: Run, truth: Truth, match: Int64) -> None:
     """Raise I401 if run and truth share no user: that is a mistake in the files, not a bad recommender.
 
     ``match`` is the index of the list of each query of the truth, -1 if there is none.

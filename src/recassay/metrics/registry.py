@@ -25,25 +25,6 @@ METRICS: Registry[type[Metric]] = Registry(
 )
 
 
-def metrics() -> Mapping[str, type[Metric]]:
-    """Return metric classes by their canonical name, in alphabetical order.
-
-    >>> "ndcg" in metrics()
-    True
-    """
-    return METRICS.kinds
-
-
-def names() -> Mapping[str, type[Metric]]:
-    """Return metric classes by every name they answer to, aliases too."""
-    return METRICS.names
-
-
-def find(name: str, *, where: str = "") -> type[Metric]:
-    """Return the metric class of a name or alias, in any letter case; raise U101 with a suggestion for others."""
-    return METRICS.find(name, where=where)
-
-
 @checks_types
 def parse_metric(text: str | Metric, defaults: Mapping[str, Value] | None = None) -> Metric:
     """Return a metric from its name; ``defaults`` replace defaults of parameters that the text leaves out.
@@ -56,7 +37,7 @@ def parse_metric(text: str | Metric, defaults: Mapping[str, Value] | None = None
     if isinstance(text, Metric):
         return text
     expression = parse(text)
-    return find(expression.name, where=text).build(expression, defaults or {})
+    return METRICS.find(expression.name, where=text).build(expression, defaults or {})
 
 
 def known_metric(heading: str) -> Metric | None:
@@ -88,7 +69,7 @@ def headed(texts: Metrics, build: Build) -> dict[str, Metric]:
             continue
         for part in split(text):
             expression = parse(part)
-            expression = Expression(find(expression.name, where=part).name, expression.parameters, expression.k)
+            expression = Expression(METRICS.find(expression.name, where=part).name, expression.parameters, expression.k)
             by_heading[str(expression)] = build(expression)
     if not by_heading:
         raise UsageError("U101", "no metric was named", hint="for example -m ndcg@10 -m recall@20")
@@ -101,7 +82,7 @@ def parse_metrics(texts: Metrics, defaults: Mapping[str, Value] | None = None) -
     >>> parse_metrics("ndcg@10 RR, ndcg@10")
     {'ndcg@10': ndcg@10, 'mrr': mrr}
     """
-    return headed(texts, lambda expression: find(expression.name).build(expression, defaults or {}))
+    return headed(texts, lambda expression: METRICS.find(expression.name).build(expression, defaults or {}))
 
 
 HEADINGS = ("Formula", "Edges", "Libraries", "Reference")
@@ -154,8 +135,7 @@ class Description:
 def describe(metric: type[Metric]) -> Description:
     """Return the description of a metric class.
 
-    >>> from recassay.metrics.registry import find
-    >>> describe(find("precision")).title
+    >>> describe(METRICS.find("precision")).title
     'Share of the first k places that hold a relevant item.'
     """
     title, sections = sections_of(inspect.getdoc(metric) or "")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from recassay.arrays import Int32
 from recassay.columnar.layout import groups_per_block, readonly
 from recassay.data.run import Run
 from recassay.errors import UsageError
@@ -25,8 +25,6 @@ def with_tie_order(run: Run, ties: Ties) -> Run:
     ``pessimistic``). Raise U107 if the policy needs the order of rows in the file, or scores, which the run does not
     keep.
     """
-    if run.tied is None:
-        return run
     if ties in OF_ROWS and not run.has_row_order:
         raise UsageError(
             "U107",
@@ -68,7 +66,7 @@ def _as_ranx(run: Run) -> Run:
     return run.with_ties_broken(place)
 
 
-def tie_bounds(run: Run) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:
+def tie_bounds(run: Run) -> tuple[Int32 | None, Int32 | None]:
     """Return for each row the first and the last position, in its list, of the rows that it ties with.
 
     Positions count from 1; for a row without ties both are its own position. Return (None, None) if nothing ties.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import functools
 import inspect
+import math
 import numbers
 import os
 import sys
@@ -38,13 +39,20 @@ LIMITS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
     **dict.fromkeys(
         ("draws", "points", "positions", "resamples", "samples"),
         (
-            lambda value: not isinstance(value, int) or 1 <= value <= MOST,
+            lambda value: value == "auto" or not isinstance(value, int | str) or value in range(1, MOST + 1),
             f"a whole number from 1 to {MOST:,}",
             "leave it out for the default",
         ),
     ),
     "block": (lambda value: value >= 1, "at least 1", "leave it out for the default"),
     "threads": (lambda value: value is None or value >= 1, "at least 1", "leave it out for all processors"),
+    "chance": (lambda value: 0 < value < 1, "between 0 and 1", "such as chance=0.8"),
+    "fewest": (lambda value: value >= 0, "at least 0", "fewest=10"),
+    "rope": (lambda value: 0 <= value < math.inf, "a finite number of at least 0", "such as rope=0.01"),
+    "smallest_group": (lambda value: value >= 2, "at least 2", "the default is 10; means of fewer users say little"),
+    "strata": (lambda value: value >= 1, "at least 1", "strata=1 draws from all users"),
+    "wanted": (lambda value: value is None or 0 < value < math.inf, "a finite number above 0", "such as 0.005"),
+    "width": (lambda value: 0 < value < 1, "between 0 and 1", "within=0.001 gives means accurate to ± 0.001"),
 }
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -174,6 +182,17 @@ def fits(value: object, hint: Any) -> bool:  # noqa: PLR0911 - a case for each k
     return all(fits(part, parts[0]) for part in typing.cast("Iterable[Any]", value))
 
 
+def words_of(hint: Any) -> tuple[list[Any], list[Any]]:
+    """Return the words that an annotation lists, and its other kinds of values.
+
+    >>> words_of(Literal["up", "down"] | int | None)
+    (['up', 'down'], [<class 'int'>, <class 'NoneType'>])
+    """
+    kinds = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, UnionType) else (hint,)
+    words = [word for kind in kinds if typing.get_origin(kind) is Literal for word in typing.get_args(kind)]
+    return words, [kind for kind in kinds if typing.get_origin(kind) is not Literal]
+
+
 def _unfit(where: str, name: str, value: object, hint: Any) -> UsageError:
     return UsageError("U102", f"{name} must be {_said(hint)}, got {_shown(value)}", where=where)
 
@@ -204,16 +223,17 @@ def _shown(value: object) -> str:
         return f"an object of {type(value).__name__}"
 
 
-@functools.cache  # an eighth of a call of two dicts
-def _hints_of_fields(kind: Any) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+_hints_of_fields: Callable[[Any], dict[str, Any]] = functools.cache(typing.get_type_hints)  # slow for each call
 
 
-def check_fields(options: object) -> None:
-    """Raise U107 or U102 if a field of an options object is not what its annotation says."""
-    kind: Any = type(options)  # a class has a hash, whatever its metaclass is taken to be
-    for name, hint in _hints_of_fields(kind).items():
-        check_argument(type(options).__name__, name, getattr(options, name), hint, all_kinds=True)
+class CheckedOptions:
+    """The base of options objects, data classes whose fields are checked where an object is made."""
+
+    def __post_init__(self) -> None:
+        """Raise U107 or U102 if a field is not what its annotation says."""
+        kind: Any = type(self)  # a class has a hash, whatever its metaclass is taken to be
+        for name, hint in _hints_of_fields(kind).items():
+            check_argument(kind.__name__, name, getattr(self, name), hint, all_kinds=True)
 
 
 def check_argument(where: str, name: str, value: object, hint: Any, *, all_kinds: bool = False) -> None:
@@ -222,9 +242,8 @@ def check_argument(where: str, name: str, value: object, hint: Any, *, all_kinds
     Unless ``all_kinds``, only words, texts, numbers, paths and None are checked, and an object of options where a word
     may stand in its place.
     """
-    kinds = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, UnionType) else (hint,)
-    words = [word for kind in kinds if typing.get_origin(kind) is Literal for word in typing.get_args(kind)]
-    others = [kind for kind in kinds if kind not in KINDS and typing.get_origin(kind) is not Literal]
+    words, kinds = words_of(hint)
+    others = [kind for kind in kinds if kind not in KINDS]
     if others and not all_kinds and not (words and all(map(is_dataclass, others))):
         return
     if not fits(value, hint):

@@ -16,13 +16,18 @@ from __future__ import annotations
 import ast
 import difflib
 import functools
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from recassay.errors import UsageError
 
 Value = str | int | float | bool | None
+Word = TypeVar("Word")
 LONGEST = 2000  # characters of one expression
+QUOTED = r"""'[^']*'?|"[^"]*"?"""  # to the end of the text if nothing ends it
+PART = re.compile(rf"""(?:[^\s,;'"(]|{QUOTED}|\((?:[^'"()]|{QUOTED}|\([^()]*\)?)*\)?)+""")  # of a list of expressions
 
 
 @dataclass(frozen=True)
@@ -141,25 +146,21 @@ def split(text: str | Iterable[str]) -> list[str]:
         if not isinstance(text, Iterable):
             raise UsageError("U104", f"{text!r:.80} is neither a text nor a list of texts", hint="write it as ndcg@10")
         return [part for line in text for part in split(line)]
-    parts, depth, quote, start = [], 0, "", 0
-    for position, letter in enumerate(text):
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'\"":
-            quote = letter
-        elif letter in "()":
-            depth += 1 if letter == "(" else -1
-        elif letter in ", \t\n;" and depth == 0:
-            parts.append(text[start:position])
-            start = position + 1
-    parts.append(text[start:])
-    return [part for part in parts if part]
+    return PART.findall(text)
 
 
-def check_word(what: str, word: str, known: Iterable[str]) -> None:
-    """Raise U107 unless ``word`` is one of the ``known`` words; ``what`` names the option in the error."""
-    if word not in (known := list(known)):
-        raise UsageError("U107", f"there is no {what} '{word}'", hint=suggest(word, known))
+def require_known(word: Word, known: Iterable[Any], code: str, what: str, *, where: str = "") -> Word:
+    """Return ``word``; raise the error ``code``, which says ``what`` and suggests a word, unless it is ``known``.
+
+    >>> require_known("ndgc", ["ndcg", "recall"], "U101", "there is no metric 'ndgc'")
+    Traceback (most recent call last):
+    recassay.errors.UsageError: [U101] there is no metric 'ndgc'.
+      Try:   did you mean 'ndcg'?
+    """
+    words = list(known)
+    if word not in words:
+        raise UsageError(code, what, where=where, hint=suggest(str(word), words))
+    return word
 
 
 def suggest(word: str, choices: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ A split, a model or a metric is a dataclass whose fields are its parameters; the
 ... class Halves(Named):
 ...     name: ClassVar[str] = "halves"
 ...     at: int
-...     by: Literal["rating", "user"] = "rating"
+...     by: typing.Literal["rating", "user"] = "rating"
 >>> Halves(at=3), Halves(3, by="user")
 (halves(at=3), halves(at=3, by='user'))
 >>> Halves(3, by="users")
@@ -30,10 +30,10 @@ import typing
 from abc import ABCMeta
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from types import UnionType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from recassay.errors import UsageError
+from recassay.naming.arguments import words_of
 from recassay.naming.grammar import Expression, Value, suggest
 
 # The file in reproductions/ that has the title and the reference of each paper.
@@ -196,14 +196,9 @@ class Named(metaclass=_ChecksCalls):
     __repr__ = __str__
 
 
-def parameter_kinds(kind: type[Any]) -> dict[str, Any]:
-    """Return the declared type of every field of a dataclass."""
-    anything: Any = kind  # a class has a hash, whatever its metaclass is taken to be
-    return _kinds(anything)
-
-
 @functools.cache
-def _kinds(kind: Any) -> dict[str, Any]:
+def parameter_kinds(kind: Any) -> dict[str, Any]:
+    """Return the declared type of every field of a dataclass."""
     hints = typing.get_type_hints(kind)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
@@ -226,15 +221,13 @@ def check_type(name: str, field: str, value: object, kind: Any) -> None:
 
     ``name`` is that of the metric, split or model, and ``field`` that of its parameter.
 
-    >>> check_type("ndcg", "gain", "exp3", Literal["identity", "exp2"])
+    >>> check_type("ndcg", "gain", "exp3", typing.Literal["identity", "exp2"])
     Traceback (most recent call last):
     recassay.errors.UsageError: [U102] ndcg does not know gain='exp3'.
       Where: ndcg
       Try:   did you mean 'exp2'?
     """
-    kinds = typing.get_args(kind) if typing.get_origin(kind) in (typing.Union, UnionType) else (kind,)
-    words = [word for one in kinds if typing.get_origin(one) is Literal for word in typing.get_args(one)]
-    plain = [one for one in kinds if typing.get_origin(one) is not Literal]
+    words, plain = words_of(kind)
     number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     fits: dict[Any, bool] = {float: number, int: number and isinstance(value, int), str: isinstance(value, str)}
     fits |= {bool: isinstance(value, bool), type(None): value is None, object: True}

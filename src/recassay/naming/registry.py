@@ -21,7 +21,7 @@ import sys
 import typing
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar
@@ -53,7 +53,8 @@ class Registry(Generic[Thing]):
         """Entry points that could not be loaded, and why."""
         self._added: dict[str, tuple[str, Thing]] = {}  # name -> the module that defines it, and the thing
         self._modules: list[ModuleType] = []
-        self._values: list[tuple[str, str, Thing]] = []  # found in the modules, which are looked through once
+        self._homes: dict[str, str] = {}  # the module of each thing, by name
+        self._values: list[tuple[str, str, Any]] = []  # found in the modules, which are looked through once
         # Classes that were looked up, by name and the number of definitions then; one that nobody else holds may go.
         self._recent: weakref.WeakValueDictionary[tuple[str, int], Any] = weakref.WeakValueDictionary()
         self._packages: dict[str, str] = {}  # top-level module of an installed package -> its name and version
@@ -66,7 +67,17 @@ class Registry(Generic[Thing]):
 
         A class that is defined again (a notebook cell run twice) replaces the earlier one.
         """
-        return {name: thing for name, (_, thing) in self._by_name().items()}
+        if not self._modules:
+            self._load()
+        things = [] if self.values else [(one.name, one.__module__, one) for one in _named_subclasses(self.kind)]
+        kinds: dict[str, Thing] = {}
+        homes: dict[str, str] = {}
+        for name, module, thing in [*self._values, *things, *((name, *entry) for name, entry in self._added.items())]:
+            if homes.get(name, module) != module and kinds[name] is not thing:
+                raise self._clash(name, homes[name], module)
+            kinds[name], homes[name] = thing, module
+        self._homes = homes
+        return dict(sorted(kinds.items()))
 
     @property
     def names(self) -> Mapping[str, Thing]:
@@ -77,7 +88,7 @@ class Registry(Generic[Thing]):
     @property
     def built_in(self) -> Mapping[str, Thing]:
         """Return the registered classes or objects that are part of recassay, by name."""
-        return {name: thing for name, (module, thing) in self._by_name().items() if module.partition(".")[0] == OWN}
+        return {name: thing for name, thing in self.kinds.items() if self._homes[name].partition(".")[0] == OWN}
 
     def add(self, thing: Thing, name: str = "", module: str = "") -> Thing:
         """Register a class or object (``thing``) under its own name or ``name``, and return it.
@@ -145,7 +156,7 @@ class Registry(Generic[Thing]):
 
     def source(self, name: str) -> str:
         """Return where the class or object with this name is from: recassay, a package with its version, or a file."""
-        module = self._by_name()[name][0]
+        module = self._homes[name] if name in self.kinds else ""
         top = module.partition(".")[0]
         file = getattr(sys.modules.get(module), "__file__", None)
         return self._packages.get(top) or (OWN if top == OWN else Path(file).name if file else "this session")
@@ -157,7 +168,7 @@ class Registry(Generic[Thing]):
         name may have another meaning: if all modules have been imported, if an installed package adds classes, or if
         this process defines one.
         """
-        if self.values or self._modules or self._added or _installed(self.group):
+        if self.values or self._modules or self._added or _installed().select(group=self.group):
             return None
         for module in self._module_names:
             if module.rpartition(".")[2] == name:
@@ -173,64 +184,36 @@ class Registry(Generic[Thing]):
         home = importlib.import_module(self.package)
         return tuple(module.name for module in pkgutil.walk_packages(home.__path__, f"{self.package}."))
 
-    def _by_name(self) -> dict[str, tuple[str, Thing]]:
-        """Return, for every name, the module that defines the thing and the thing itself."""
-        found: dict[str, tuple[str, Thing]] = {}
-        for name, module, thing in self._all():
-            earlier = found.get(name)
-            if earlier is not None and earlier[0] != module and earlier[1] is not thing:
-                raise self._clash(name, earlier[0], module)
-            found[name] = module, thing
-        return dict(sorted(found.items()))
-
     def _clash(self, name: str, one: str, other: str) -> UsageError:
         what = f"two {self.noun}s are named '{name}': one in {one}, one in {other}"
         return UsageError("U109", what, hint="rename one of them: a name has to mean one thing")
 
-    def _all(self) -> Iterator[tuple[str, str, Thing]]:
-        self._load()
-        if self.values:
-            yield from self._values
-        else:
-            for kind in _named_subclasses(self.kind):
-                yield kind.name, kind.__module__, kind
-        for name, (place, added) in self._added.items():
-            yield name, place, added
-
     def _load(self) -> None:
-        """Import the modules of the package and of entry points, once."""
-        if self._modules:
-            return
+        """Import the modules of the package and of entry points."""
         self._modules = [importlib.import_module(module) for module in self._module_names]
-        for point in _installed(self.group):
+        for point in _installed().select(group=self.group):
             try:
-                self._take(point, point.load())
+                loaded = point.load()
             except Exception as error:
                 self.broken[f"{point.name} = {point.value}"] = f"{type(error).__name__}: {error}"
+                continue
+            top = point.module.partition(".")[0]
+            self._packages[top] = f"{point.dist.name} {point.dist.version}" if point.dist else top
+            if isinstance(loaded, ModuleType):
+                self._modules.append(loaded)
+            elif not (isinstance(loaded, type) and issubclass(loaded, self.kind)):
+                self.add(loaded, getattr(loaded, self.key, "") or point.name, point.module)
         if self.values:
             self._values = [
-                (getattr(value, self.key), module.__name__, typing.cast("Thing", value))
+                (getattr(value, self.key), module.__name__, value)
                 for module in self._modules
                 for value in vars(module).values()
                 if isinstance(value, self.kind)
             ]
 
-    def _take(self, point: EntryPoint, loaded: Any) -> None:
-        top = point.module.partition(".")[0]
-        self._packages[top] = f"{point.dist.name} {point.dist.version}" if point.dist else top
-        if isinstance(loaded, ModuleType):
-            self._modules.append(loaded)
-        elif not (isinstance(loaded, type) and issubclass(loaded, self.kind)):
-            self.add(loaded, getattr(loaded, self.key, "") or point.name, point.module)
-
-
-def _installed(group: str) -> EntryPoints:
-    """Return the entry points of installed packages in a group."""
-    return _all_installed().select(group=group)
-
 
 @functools.cache  # it looks through every installed package
-def _all_installed() -> EntryPoints:
+def _installed() -> EntryPoints:
     return typing.cast("EntryPoints", entry_points())  # a subclass of dict on Python 3.11
 
 

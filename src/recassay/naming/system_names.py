@@ -27,10 +27,9 @@ def run_name(path: Path, suffixes: Collection[str] = TABLE_SUFFIXES) -> str:
     >>> run_name(Path("runs/als.v2.csv.gz")), run_name(Path("ALS(factors=6.5).parquet"))
     ('als.v2', 'ALS(factors=6.5)')
     """
-    bare = without_gz(path)
-    while bare.suffix.lower() in suffixes:
-        bare = bare.with_suffix("")
-    return os.fsencode(bare.name).decode("utf-8", "backslashreplace")  # a name may have bytes that are not UTF-8
+    while path.suffix.lower() in suffixes or path.suffix.lower() == ".gz":
+        path = path.with_suffix("")
+    return os.fsencode(path.name).decode("utf-8", "backslashreplace")  # a name may have bytes that are not UTF-8
 
 
 def without_gz(path: Path) -> Path:

@@ -5,6 +5,6 @@ There is a file for each library.
 
 from __future__ import annotations
 
-from recassay.profiles.base import Profile, find, profiles
+from recassay.profiles.base import PROFILES, Profile
 
-__all__ = ["Profile", "find", "profiles"]
+__all__ = ["PROFILES", "Profile"]

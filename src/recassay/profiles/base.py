@@ -8,8 +8,7 @@ from typing import Literal
 
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
-from recassay.metrics.registry import Metrics, headed
-from recassay.metrics.registry import find as find_metric
+from recassay.metrics.registry import METRICS, Metrics, headed
 from recassay.naming.grammar import Expression, Value, parse
 from recassay.naming.registry import Registry
 
@@ -94,7 +93,7 @@ class Profile:
             )  # fmt: skip
         own = parse(self.metrics[expression.name])
         merged = Expression(own.name, {**own.parameters, **expression.parameters}, expression.k)
-        return find_metric(own.name).build(merged, defaults)
+        return METRICS.find(own.name).build(merged, defaults)
 
     def translate(self, texts: Metrics, defaults: Mapping[str, Value]) -> dict[str, Metric]:
         """Return recassay's metrics by heading, with parameters that reproduce the numbers of the profile's library.
@@ -108,17 +107,3 @@ class Profile:
 PROFILES: Registry[Profile] = Registry(
     "profile", "recassay.profiles", Profile, group="recassay.profiles", values=True, missing="U115"
 )
-
-
-def profiles() -> Mapping[str, Profile]:
-    """Return every profile by name.
-
-    >>> "trec_eval" in profiles()
-    True
-    """
-    return PROFILES.kinds
-
-
-def find(name: str) -> Profile:
-    """Return the profile of the library with this name."""
-    return PROFILES.find(name)

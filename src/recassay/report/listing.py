@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
-from typing import Any, Literal, get_args, get_origin
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -15,8 +15,8 @@ from rich.text import Text
 from recassay.data.io.formats import FORMATS, formats
 from recassay.designs import grammar
 from recassay.errors import UsageError, explanations
-from recassay.metrics.registry import Description, describe, names
-from recassay.naming.arguments import checks_types
+from recassay.metrics.registry import Description, describe
+from recassay.naming.arguments import checks_types, words_of
 from recassay.naming.grammar import suggest
 from recassay.naming.named import Departure, parameter_kinds
 from recassay.naming.registry import OWN, Registry
@@ -37,10 +37,6 @@ class Entry:
     title: str
     source: str = OWN
 
-    def to_dict(self) -> dict[str, str]:
-        """Return the line as plain values for JSON."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, repr=False)
 class Explanation(Displayable):
@@ -55,10 +51,6 @@ class Explanation(Displayable):
     sections: Mapping[str, str]
     parameters: tuple[dict[str, Any], ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the page as plain values for JSON."""
-        return asdict(self)
 
 
 def _parameters(kind: Any) -> str:
@@ -161,17 +153,11 @@ def _heading(metric: Description) -> str:
 def explain(name: str) -> Explanation:
     """Return the page about a metric, a model, any other listed name, or a code: what ``recassay explain`` prints.
 
+    A name may have parameters. A file format may have the name of a profile or a model, whose page then has a section
+    about the format. Raise U107 if nothing has this name.
+
     >>> explain("hit").title
     '1 if one of the first k places holds a relevant item, else 0.'
-    """
-    return explanation(name)
-
-
-def explanation(name: str) -> Explanation:
-    """Return the page about a metric or class (with or without parameters), a profile, a check or an error code.
-
-    A file format may have the name of a profile or a model, whose page then has a section about the format. Raise U107
-    if nothing has this name.
     """
     page = _page(name)
     known = next((one for one in formats() if one.name == name.lower()), None)
@@ -184,7 +170,7 @@ def explanation(name: str) -> Explanation:
         return replace(page, sections={**page.sections, "File format of this name": f"{title} {use}"})
     if page is None:
         values = [one for home in (*NAMED.values(), PROFILES, CHECKS) for one in home.registry.kinds]
-        hint = suggest(name, [*names(), *values, *grammar.TITLES, *FORMATS.kinds, *explanations()])
+        hint = suggest(name, [*METRICS.registry.names, *values, *grammar.TITLES, *FORMATS.kinds, *explanations()])
         if len(hint) >= 100:
             hint = f"recassay list has the names: of metrics, or of {', '.join(NAMED)}, and others"
         raise UsageError("U107", f"there is nothing named '{name}' to explain", hint=hint)
@@ -194,8 +180,8 @@ def explanation(name: str) -> Explanation:
 def _page(name: str) -> Explanation | None:
     """Return the page about a name; None if nothing but a file format has this name."""
     bare = name.partition("(")[0].partition("@")[0]
-    if bare in names():
-        return _metric_page(names()[bare])
+    if bare in METRICS.registry.names:
+        return _metric_page(METRICS.registry.names[bare])
     named = [(home, one) for home in NAMED.values() for one in home.registry.kinds if one.lower() == bare.lower()]
     if named:  # a model and a split may differ in case alone: random is a split, Random a model
         return _named_page(*next((found for found in named if found[1] == bare), named[0]))
@@ -229,7 +215,7 @@ def _named_page(named: Listed, name: str) -> Explanation:
     parameters = tuple(
         {
             "name": one.name, "default": None if one.default is MISSING else one.default,
-            "choices": _choices(hints[one.name]) + (["(required)"] if one.default is MISSING else []),
+            "choices": [*map(str, words_of(hints[one.name])[0]), *(["(required)"] if one.default is MISSING else [])],
         }
         for one in (fields(kind) if is_dataclass(kind) else ())
     )  # fmt: skip
@@ -254,12 +240,6 @@ def _reflowed(text: str) -> str:
 
 def _title(text: str) -> str:
     return " ".join(text.replace("``", "").split())
-
-
-def _choices(hint: Any) -> list[str]:
-    """Return the words that a parameter of this type takes: those of a Literal, by itself or among other types."""
-    literals = [kind for kind in (hint, *get_args(hint)) if get_origin(kind) is Literal]
-    return [str(word) for kind in literals for word in get_args(kind)]
 
 
 def _profile_page(profile: Any) -> Explanation:

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from recassay.checks.base import format_count
@@ -26,7 +25,7 @@ from recassay.comparison.compare import Comparison, compare
 from recassay.data.io import write_text
 from recassay.data.stats import time_span
 from recassay.errors import UsageError, printable
-from recassay.naming.grammar import suggest
+from recassay.naming.grammar import require_known
 from recassay.report.content import wording
 from recassay.report.content.findings import finding_groups, verdict_without
 from recassay.report.content.grids import LISTS, grids_of, result_grids
@@ -41,7 +40,6 @@ from recassay.report.tables.gate import gate_table
 from recassay.report.tables.model import (
     DIFFERENCE,
     Cell,
-    Column,
     Field,
     P,
     ResultTable,
@@ -52,10 +50,11 @@ from recassay.report.tables.model import (
     printed,
     table,
 )
-from recassay.report.tables.scores import ScoreTables
+from recassay.report.tables.scores import ScoreTables, design_table
 from recassay.report.tables.verdict import findings_in_full, groups_counts, groups_title
 from recassay.results.exhibit import Exhibit
-from recassay.results.scores import Scores, population
+from recassay.results.score_set import AXES
+from recassay.results.scores import Scores, plural, population, worded
 from recassay.shown import Picture
 
 MAX_LINES = 24
@@ -100,8 +99,7 @@ def plot(scores: Scores, *, metric: str | None = None) -> Picture:
     Raise U101 if the metric was not scored, and U113 if it is undefined for every system.
     """
     chosen = scores.metrics[0] if metric is None else metric
-    if chosen not in scores.metrics:
-        raise UsageError("U101", f"'{chosen}' was not scored", hint=suggest(chosen, scores.metrics))
+    require_known(chosen, scores.metrics, "U101", f"'{chosen}' was not scored")
     grid = next(grid for results in grids_of(scores, None) for grid in results.grids if grid.metric == chosen)
     means_of = means(grid, LISTS)
     figures = panels(replace(means_of, table=means_of.table.rename({"mean": chosen}), x=chosen))
@@ -134,33 +132,25 @@ def save(picture: Picture, *, path: Path) -> Path:
 
 def tables_of(value: Any) -> list[ResultTable]:
     """Return what is shown of a log, run, truth, result or other value as tables."""
-    kinds = [kind.__name__ for kind in type(value).__mro__]
-    shown = next(kind for kind in kinds if kind in TABLES or kind in FACTS or kind in FRAMES)
-    if shown in TABLES:
-        return TABLES[shown](value)
-    if shown in FRAMES:
-        title, frame = FRAMES[shown]
-        return [frame_table(frame(value), title(value))]
-    title, facts = FACTS[shown]
-    return [_lines(title(value), {heading: fact(value) for heading, fact in facts.items()})]
+    return next(SHOWN[kind.__name__] for kind in type(value).__mro__ if kind.__name__ in SHOWN)(value)
 
 
-def _lines(title: str, facts: Mapping[str, str]) -> ResultTable:
+def _lines(title: str, facts: Mapping[str, str]) -> list[ResultTable]:
     """Return a table with a line for each fact that is known."""
-    return lines_table([(heading, fact) for heading, fact in facts.items() if fact], title, gap=2)
+    return [lines_table([(heading, fact) for heading, fact in facts.items() if fact], title, gap=2)]
 
 
 def _scores(scores: Any) -> list[ResultTable]:
     sizes = format_count(len(scores.systems), "system"), format_count(len(scores.metrics), "metric")
     n = scores.units.len() or max((row.n + row.undefined for row in scores.rows), default=0)  # units stay on a cluster
-    over = population(scores.settings) or f"{n:,} users or sequences"
+    over = worded(population(scores.settings), scores.unit) or f"{n:,} {plural(scores.unit)}"
     title = f"scores of {' under '.join(sizes)}, for {over}; {format_count(len(scores.findings), 'finding')}"
-    note = " ".join(filter(None, [wording.method(scores, None), wording.notes(scores)]))
+    note = ScoreTables(scores).notes()
     return [replace(ScoreTables(scores).means(grouped=False), title=title, notes=(note,) if note else ())]
 
 
 def _comparison(comparison: Any) -> list[ResultTable]:
-    rows = [{**asdict(row), "systems": f"{row.a} - {row.b}"} for row in comparison.rows]
+    rows = [{**vars(row), "systems": f"{row.a} - {row.b}"} for row in comparison.rows]
     fields = (
         name("metric"), name("systems"), DIFFERENCE, Field("low high", "interval", wording.interval),
         replace(P, heading="adjusted p"),
@@ -173,19 +163,9 @@ def _comparison(comparison: Any) -> list[ResultTable]:
 
 def _design_scores(scores: Any) -> list[ResultTable]:
     [results] = result_grids([row.to_dict() for row in scores.rows], ())
-    rows = tuple(
-        (
-            Cell(grid.metric), Cell(design),
-            *(Cell(wording.number(grid.value(system, design)), "best" if system in grid.best(design) else "")
-              for system in grid.systems),
-        )
-        for grid in results.grids
-        for design in grid.designs
-    )  # fmt: skip
     sizes = format_count(len(scores.systems), "system"), format_count(len(scores.designs), "design")
-    columns = (Column("metric", "name"), Column("design", "name"), *map(Column, scores.systems))
     note = "Expected means over all draws of candidates; bold: the best of a row."
-    return [ResultTable(columns, rows, f"scores of {' under '.join(sizes)}", (note,))]
+    return [replace(design_table(results.grids, f"scores of {' under '.join(sizes)}"), narrow=tuple, notes=(note,))]
 
 
 def _evaluation(evaluation: Any) -> list[ResultTable]:
@@ -195,7 +175,7 @@ def _evaluation(evaluation: Any) -> list[ResultTable]:
     of_findings = verdict_without(finding_groups(evaluation.scores.findings, verdict), verdict)
     return [
         ResultTable(title="\n".join(filter(None, [verdict_text(verdict).headline, of_findings]))),
-        _lines(f"evaluation of {format_count(len(evaluation.runs), 'system')}", evaluation.stated),
+        *_lines(f"evaluation of {format_count(len(evaluation.runs), 'system')}", evaluation.stated),
         *_scores(evaluation.scores),
         *(_comparison(compared) if compared else []),
     ]
@@ -205,54 +185,18 @@ def _stream(stream: Any) -> list[ResultTable]:
     if len(stream.copies) > 1:
         rows = stream.summary().iter_rows(named=True)
         lines = {row["metric"]: f"mean {row['mean']:.4f}, copies {row['low']:.4f} to {row['high']:.4f}" for row in rows}
-        return [_lines(f"{stream.name} on a stream, {len(stream.copies)} copies", lines)]
+        return _lines(f"{stream.name} on a stream, {len(stream.copies)} copies", lines)
     [shown] = tables_of(stream.outcomes)
     alarms = (Cell("alarms", "bold"), Cell(f"{len(stream.alarms):,}"))
     return [replace(shown, rows=(*shown.rows, alarms))] if stream.alarms_by_copy else [shown]
 
 
-def _outcomes(outcomes: Any) -> list[ResultTable]:
-    means = {metric: f"mean {wording.number(outcomes.mean(metric))}" for metric in outcomes.metrics}
-    scored = {"scored": f"{len(outcomes):,} of {outcomes.events:,} events"}
-    return [_lines(f"{outcomes.system} on a stream", scored | means)]
-
-
 def _score_set(scores: Any) -> list[ResultTable]:
     lines = {"systems": _some(scores.systems), "metrics": _some(scores.metrics)}
-    axes = {axis: scores.along(axis) for axis in ("dataset", "split", "protocol", "design", "seed")}
+    axes = {axis: scores.along(axis) for axis in AXES}
     lines |= {axis: _some(map(str, values)) for axis, values in axes.items() if len(values) > 1}
     where = f" in {scores.folder}" if scores.folder else ""
-    return [_lines(f"scores in {format_count(len(scores), 'setting')}{where}", lines)]
-
-
-def _reranked(reranked: Any) -> list[ResultTable]:
-    counts = {name: f"{count:,}" for name, count in reranked.counts.items() if count}
-    return [_lines(f"run {reranked.run.name}, reordered by {reranked.method}", counts)]
-
-
-TABLES: dict[str, Callable[[Any], list[ResultTable]]] = {  # by name of a class, which showing need not import
-    "Scores": _scores, "Comparison": _comparison, "DesignScores": _design_scores, "Evaluation": _evaluation,
-    "ScoreSet": _score_set, "Outcomes": _outcomes, "Stream": _stream, "Reranked": _reranked,
-    "tuple": lambda several: [findings_in_full(several) if several else ResultTable(title="No findings.")],
-    "Finding": lambda finding: [findings_in_full([finding])], "Gate": lambda gate: [gate_table(gate)],
-
-}  # fmt: skip
-FRAMES: dict[str, tuple[Callable[[Any], str], Callable[[Any], pl.DataFrame]]] = {  # title, and the frame that is shown
-    "SuddenDeath": (lambda _: "Sudden Death", lambda contest: contest.summary()),
-    "HomeAndAway": (lambda _: "ranks at home and away", lambda ranks: ranks.summary()),
-    "Across": (lambda _: "comparison in several settings", lambda across: across.frame()),
-    "Consistency": (lambda _: "agreement of orders", lambda consistency: consistency.frame()),
-    "Power": (lambda _: "users needed", lambda power: power.frame()),
-    "Weights": (lambda weights: f"{weights.method} has the best {weights.criterion}", lambda weights: weights.table),
-    "TradeOff": (
-        lambda trade: f"{trade.accuracy} against {_some(trade.diversity)}, relative to {trade.baseline}",
-        lambda trade: trade.table,
-    ),
-    "GroupScores": (
-        lambda groups: f"{groups_title(groups)}: {groups_counts(groups)}",
-        lambda groups: groups.gaps_frame().select("metric", "system", "gap", "low", "high", "p", "worst", "best"),
-    ),
-}
+    return _lines(f"scores in {format_count(len(scores), 'setting')}{where}", lines)
 
 
 # --- the facts about data ---
@@ -292,10 +236,6 @@ def _some(names: Iterable[str]) -> str:
     return ", ".join(known[:NAMES]) + more
 
 
-def _unless_none(value: Any, fact: Callable[[Any], str]) -> str:
-    return "" if value is None else fact(value)
-
-
 def _part(part: Any) -> str:
     when = f", {span}" if (span := time_span(part)) else ""
     return f"{len(part):,} events of {_distinct(part.users)} users on {_distinct(part.items)} items{when}"
@@ -305,90 +245,117 @@ def _sequences_of(part: Any) -> str:
     return f"{len(part):,} sequences of {part.items.size:,} events, {_distinct(part.items)} items"
 
 
-def _leakage(fold: Any) -> str:
-    timed = fold.train.timestamps is not None
-    return f"{fold.leakage}: {LEAKAGE[fold.leakage]}" if timed else "unknown: the log has no times"
-
-
 def _removed(fold: Any) -> str:
     return ", ".join(f"{count:,} {reason}" for reason, count in fold.removed.items() if count)
 
 
-def _order(run: Any) -> str:
+def _users_and_items(data: Any) -> dict[str, str]:
+    return {"users": _distinct(data.users), "items": _distinct(data.items)}
+
+
+def _log(log: Any) -> list[ResultTable]:
+    times = "none" if log.timestamps is None else f"{time_span(log)} ({KINDS[log.times]})"
+    ratings = "" if log.ratings is None else _range(log.ratings)
+    facts = {**_users_and_items(log), "times": times, "ratings": ratings, "from": log.origin}
+    return _lines(f"log of {format_count(len(log), 'event')}", facts)
+
+
+def _fold(fold: Any) -> list[ResultTable]:
+    asked, items = fold.profile, fold.items
+    timed = fold.train.timestamps is not None
+    return _lines(f"fold {fold.number} of {fold.how.get('split', 'a log')}", {
+        "train": _part(fold.train),
+        "validation": "" if fold.validation is None else _part(fold.validation),
+        "test": _part(fold.test),
+        "profiles": "" if asked is None else f"{int(asked.sum()):,} events of train, of users that are queried",
+        "leakage": f"{fold.leakage}: {LEAKAGE[fold.leakage]}" if timed else "unknown: the log has no times",
+        "removed": _removed(fold),
+        "test users": population(fold.how),
+        "items": "" if items is None else f"{items.n_items:,} with {items.names.len():,} features",
+    })  # fmt: skip
+
+
+def _run(run: Any) -> list[ResultTable]:
     order = "as the rows are" if run.order == "row" else f"by {run.order}"
     tied = "" if run.tied is None else f", {int(run.tied.sum()):,} of {run.items.size:,} rows tied with the one before"
-    return order + tied
+    ranks = "" if run.standings is None else f"{run.standings.pairs:,} relevant items, for ra.judge"
+    return _lines(f"run {run.name}", {
+        "users": f"{run.queries.len():,}",
+        "items": _distinct(run.items),
+        "lists": _sizes(run.offsets),
+        "order": order + tied,
+        "standings": ranks,
+        "from": "" if run.origin == run.name else run.origin,
+    })  # fmt: skip
 
 
-USERS_AND_ITEMS = {"users": lambda data: _distinct(data.users), "items": lambda data: _distinct(data.items)}
-FROM = {"from": lambda data: data.origin}
-FACTS: dict[str, tuple[Callable[[Any], str], dict[str, Callable[[Any], str]]]] = {  # title, and lines unless empty
-    "Interactions": (lambda log: f"log of {format_count(len(log), 'event')}", {
-        **USERS_AND_ITEMS,
-        "times": lambda log: "none" if log.timestamps is None else f"{time_span(log)} ({KINDS[log.times]})",
-        "ratings": lambda log: _unless_none(log.ratings, _range),
-        **FROM,
+SHOWN: dict[str, Callable[[Any], list[ResultTable]]] = {  # by name of a class, which showing need not import
+    "Scores": _scores, "Comparison": _comparison, "DesignScores": _design_scores, "Evaluation": _evaluation,
+    "ScoreSet": _score_set, "Stream": _stream, "Interactions": _log, "Fold": _fold, "Run": _run,
+    "tuple": lambda several: [findings_in_full(several) if several else ResultTable(title="No findings.")],
+    "Finding": lambda finding: [findings_in_full([finding])],
+    "Gate": lambda gate: [gate_table(gate)],
+    "SuddenDeath": lambda contest: [frame_table(contest.summary(), "Sudden Death")],
+    "HomeAndAway": lambda ranks: [frame_table(ranks.summary(), "ranks at home and away")],
+    "Across": lambda across: [frame_table(across.frame(), "comparison in several settings")],
+    "Consistency": lambda consistency: [frame_table(consistency.frame(), "agreement of orders")],
+    "Power": lambda power: [frame_table(power.frame(), "users needed")],
+    "Weights": lambda weights: [frame_table(weights.table, f"{weights.method} has the best {weights.criterion}")],
+    "TradeOff": lambda trade: [
+        frame_table(trade.table, f"{trade.accuracy} against {_some(trade.diversity)}, relative to {trade.baseline}")
+    ],
+    "GroupScores": lambda groups: [
+        frame_table(
+            groups.gaps_frame().select("metric", "system", "gap", "low", "high", "p", "worst", "best"),
+            f"{groups_title(groups)}: {groups_counts(groups)}",
+        )
+    ],
+    "Outcomes": lambda outcomes: _lines(f"{outcomes.system} on a stream", {
+        "scored": f"{len(outcomes):,} of {outcomes.events:,} events",
+        **{metric: f"mean {wording.number(outcomes.mean(metric))}" for metric in outcomes.metrics},
     }),
-    "Fold": (lambda fold: f"fold {fold.number} of {fold.how.get('split', 'a log')}", {
-        "train": lambda fold: _part(fold.train),
-        "validation": lambda fold: _unless_none(fold.validation, _part),
-        "test": lambda fold: _part(fold.test),
-        "profiles": lambda fold: _unless_none(
-            fold.profile, lambda mask: f"{int(mask.sum()):,} events of train, of users that are queried"
-        ),
-        "leakage": _leakage,
-        "removed": _removed,
-        "test users": lambda fold: population(fold.how),
-        "items": lambda fold: _unless_none(
-            fold.items, lambda items: f"{items.n_items:,} with {items.names.len():,} features"
-        ),
+    "Reranked": lambda reranked: _lines(
+        f"run {reranked.run.name}, reordered by {reranked.method}",
+        {name: f"{count:,}" for name, count in reranked.counts.items() if count},
+    ),
+    "Truth": lambda truth: _lines(f"truth of {truth.items.size:,} judged items", {
+        "users": f"{truth.queries.len():,}",
+        "items": _distinct(truth.items),
+        "gains": _range(truth.gains),
+        "merged": f"{truth.merged:,} rows that repeat a user and item" if truth.merged else "",
+        "from": truth.origin,
     }),
-    "Truth": (lambda truth: f"truth of {truth.items.size:,} judged items", {
-        "users": lambda truth: f"{truth.queries.len():,}",
-        "items": lambda truth: _distinct(truth.items),
-        "gains": lambda truth: _range(truth.gains),
-        "merged": lambda truth: f"{truth.merged:,} rows that repeat a user and item" if truth.merged else "",
-        **FROM,
+    "Standings": lambda one: _lines(
+        f"standings of {one.pairs:,} relevant items for {one.name}",
+        {"users": f"{one.queries.len():,}", "base sets": _some(one.above)},
+    ),
+    "Features": lambda items: _lines(f"features of {items.n_items:,} items", {
+        "columns": items.sources,
+        "features": f"{items.names.len():,}: {_some(items.names.to_list())}",
+        "from": items.origin,
     }),
-    "Run": (lambda run: f"run {run.name}", {
-        "users": lambda run: f"{run.queries.len():,}",
-        "items": lambda run: _distinct(run.items),
-        "lists": lambda run: _sizes(run.offsets),
-        "order": _order,
-        "standings": lambda run: _unless_none(run.standings, "{0.pairs:,} relevant items, for ra.judge".format),
-        "from": lambda run: "" if run.origin == run.name else run.origin,
+    "Queries": lambda queries: _lines(
+        f"queries for {len(queries):,} users", {"users": _some(map(str, queries.ids.head(NAMES + 1)))}
+    ),
+    "Sequences": lambda data: _lines(f"{len(data):,} sequences of {data.items.size:,} events", {
+        **_users_and_items(data),
+        "lengths": _sizes(data.offsets),
+        "times": KINDS[data.kind],
+        "from": data.origin,
     }),
-    "Standings": (lambda one: f"standings of {one.pairs:,} relevant items for {one.name}", {
-        "users": lambda one: f"{one.queries.len():,}",
-        "base sets": lambda one: _some(one.above),
+    "SequenceFold": lambda fold: _lines(f"fold {fold.number} of {fold.how.get('split', 'sequences')}", {
+        "train": _sequences_of(fold.train),
+        "test": _sequences_of(fold.test),
+        "removed": _removed(fold),
     }),
-    "Features": (lambda items: f"features of {items.n_items:,} items", {
-        "columns": lambda items: items.sources,
-        "features": lambda items: f"{items.names.len():,}: {_some(items.names.to_list())}",
-        **FROM,
+    "Generated": lambda made: _lines(f"{len(made):,} sequences generated by {made.name}", {
+        "lengths": _sizes(np.cumsum([0, *made.lengths])),
+        "probabilities": "none" if np.isnan(made.chances).all() else "for every item",
+        "seed": str(made.seed),
     }),
-    "Queries": (lambda queries: f"queries for {len(queries):,} users", {
-        "users": lambda queries: _some(map(str, queries.ids.head(NAMES + 1))),
-    }),
-    "Sequences": (lambda data: f"{len(data):,} sequences of {data.items.size:,} events", {
-        **USERS_AND_ITEMS,
-        "lengths": lambda data: _sizes(data.offsets),
-        "times": lambda data: KINDS[data.kind],
-        **FROM,
-    }),
-    "SequenceFold": (lambda fold: f"fold {fold.number} of {fold.how.get('split', 'sequences')}", {
-        "train": lambda fold: _sequences_of(fold.train),
-        "test": lambda fold: _sequences_of(fold.test),
-        "removed": _removed,
-    }),
-    "Generated": (lambda made: f"{len(made):,} sequences generated by {made.name}", {
-        "lengths": lambda made: _sizes(np.cumsum([0, *made.lengths])),
-        "probabilities": lambda made: "none" if np.isnan(made.chances).all() else "for every item",
-        "seed": lambda made: str(made.seed),
-    }),
-    "Exhibit": (lambda exhibit: exhibit.title, {
-        "picture": lambda exhibit: f"{exhibit.y} over {exhibit.x}",
-        "table": lambda exhibit: f"{exhibit.table.height:,} rows of {_some(exhibit.table.columns)}",
-        "says": lambda exhibit: exhibit.caption,
+    "Exhibit": lambda exhibit: _lines(exhibit.title, {
+        "picture": f"{exhibit.y} over {exhibit.x}",
+        "table": f"{exhibit.table.height:,} rows of {_some(exhibit.table.columns)}",
+        "says": exhibit.caption,
     }),
 }  # fmt: skip

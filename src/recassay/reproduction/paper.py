@@ -152,13 +152,13 @@ class PaperClaim(ConfigSection):
         """Return the paper's number as text; "–" if it has none."""
         return "–" if self.paper is None else str(self.paper)
 
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Return the smallest and largest value that confirm the claim."""
-        if self.within is not None and not isinstance(self.paper, str | None):
-            return self.paper - self.within, self.paper + self.within
-        low = float("-inf") if self.at_least is None else float(self.at_least)
-        return low, float("inf") if self.at_most is None else float(self.at_most)
+    def bounds(self, paper: Number | None = None) -> tuple[float, float]:
+        """Return the smallest and largest value that confirm the claim; ``paper`` is the paper's number of a case."""
+        number = self.paper if paper is None else paper
+        if self.within is not None and not isinstance(number, str | None):
+            return number - self.within, number + self.within
+        low, high = self.at_least, self.at_most
+        return -math.inf if low is None else float(low), math.inf if high is None else float(high)
 
     @model_validator(mode="after")
     def _has_a_tolerance(self) -> PaperClaim:
@@ -166,7 +166,7 @@ class PaperClaim(ConfigSection):
             raise ValueError("needs either value, a query, or unchecked, the reason")
         if self.unlike is not None and self.value is None:
             raise ValueError("unlike goes with value: it says how what was run differs")
-        if self.value is not None and self.within is None and self.bounds == (float("-inf"), float("inf")):
+        if self.value is not None and (self.within, self.at_least, self.at_most) == (None, None, None):
             raise ValueError("needs at_least, at_most or within")
         return self
 
@@ -326,8 +326,11 @@ def verdict_on(name: str, claim: PaperClaim, rows: pl.DataFrame | None) -> Claim
         return ClaimVerdict(name, "not checkable")
     if "value" not in rows.columns or rows.is_empty():
         what = "has no column value" if "value" not in rows.columns else "returns no row"
-        hint = "a query returns a row for each case, with value, perhaps low and high, and what"
-        raise UsageError("U263", f"the query of claims.{name} {what}", hint=hint)
+        raise UsageError(
+            "U263",
+            f"the query of claims.{name} {what}",
+            hint="a query returns a row for each case, with value, perhaps low and high, and what",
+        )
     cases = tuple(_case(row, claim) for row in rows.iter_rows(named=True))
     return ClaimVerdict(name, _word(claim, cases), cases)
 
@@ -344,18 +347,13 @@ def _word(claim: PaperClaim, cases: tuple[Case, ...]) -> Word:
 
 
 def _case(row: dict[str, Any], claim: PaperClaim) -> Case:
-    value = float("nan") if row["value"] is None else float(row["value"])
+    value = math.nan if row["value"] is None else float(row["value"])
     low, high = (_number(row.get(key)) for key in ("low", "high"))
     bottom, top = (value if one is None or claim.within is not None else one for one in (low, high))
-    least, most = claim.bounds
-    if claim.within is not None and row.get("paper") is not None:
-        least, most = row["paper"] - claim.within, row["paper"] + claim.within
     slack = 1e-12 * max(1.0, abs(value))  # a tolerance such as 0.71 - 0.005 is rounded
-    holds: bool | None = None
-    if least - slack <= bottom and top <= most + slack:
-        holds = True
-    elif top < least - slack or bottom > most + slack or math.isnan(value):
-        holds = False
+    least, most = (bound + sign * slack for bound, sign in zip(claim.bounds(row.get("paper")), (-1, 1), strict=True))
+    fails = top < least or bottom > most or math.isnan(value)
+    holds = True if least <= bottom and top <= most else False if fails else None
     return Case(str(row.get("what") or ""), value, low, high, holds, row.get("paper"))
 
 

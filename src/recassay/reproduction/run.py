@@ -121,8 +121,12 @@ def _require_small(name: str, table: pl.DataFrame) -> None:
     personal = [column for column in table.columns if column.lower() in PERSONAL]
     if personal or table.height > MOST_ROWS:
         what = f"has a column '{personal[0]}'" if personal else f"has {table.height:,} rows, more than {MOST_ROWS:,}"
-        hint = "keep a summary of it: a query with GROUP BY"
-        raise UsageError("U132", f"the kept table {name} {what}", where=f"sources.{name}.keep", hint=hint)
+        raise UsageError(
+            "U132",
+            f"the kept table {name} {what}",
+            where=f"sources.{name}.keep",
+            hint="keep a summary of it: a query with GROUP BY",
+        )
 
 
 def read_reproduction(file: PaperFile, folder: Path) -> Reproduction:
@@ -173,8 +177,7 @@ def reproduce(
         verdict_on(name, claim, None if claim.value is None else sources.query(f"claims.{name}", claim.value))
         for name, claim in paper.claims.items()
     )
-    lock = build_lock(file, sources.locks, sources.tables, quick=quick)
-    found = Reproduction(file, verdicts, sources.seconds, lock)
+    found = Reproduction(file, verdicts, sources.seconds, build_lock(file, sources.locks, sources.tables, quick=quick))
     kept = {name: sources.tables[name] for name, source in paper.sources.items() if source.keep}
     drawn = {name: _picture(name, figure, sources) for name, figure in paper.figures.items()}
     write_reproduction(found, out / RESULT, kept, drawn)
@@ -185,5 +188,4 @@ def _picture(name: str, figure: Figure, sources: Sources) -> str:
     """Return a figure of a paper as SVG; its table is the result of its query of the ``sources``."""
     table = sources.query(f"figures.{name}", figure.sql)
     axes = figure.model_dump(exclude={"title", "caption", "sql"})
-    exhibit = Exhibit(name, figure.title, figure.caption, table, **axes)
-    return standalone(panels(exhibit)[0].svg)
+    return standalone(panels(Exhibit(name, figure.title, figure.caption, table, **axes))[0].svg)

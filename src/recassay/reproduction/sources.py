@@ -7,7 +7,7 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,6 @@ from typing import Any
 import polars as pl
 
 from recassay.comparison.over_time.compare import OverTime, compare_over_time
-from recassay.comparison.over_time.windows import How
 from recassay.comparison.rules import SuddenDeathOptions
 from recassay.data.io.edge import reading
 from recassay.data.io.manifest import manifest_of
@@ -102,8 +101,7 @@ class Sources:
         elif (contest := source.sudden_death) is not None:
             scores = read_scores(self.place / "studies" / contest.of)
             options = SuddenDeathOptions(tuple(contest.at), competitors=tuple(contest.competitors))
-            contests = sudden_deaths(scores, options, threads=self.threads)
-            self.tables |= contest_tables(name, contests, contest.at)
+            self.tables |= contest_tables(name, sudden_deaths(scores, options, threads=self.threads), contest.at)
         elif (streams := source.over_time) is not None:
             self.tables |= over_time_tables(name, self.place / "studies" / streams.of, streams)
 
@@ -209,20 +207,25 @@ def made_table(made: Made, name: str) -> pl.DataFrame:
     return pl.DataFrame(rows, list(columns), orient="row").with_columns(**{k: pl.Series(v) for k, v in values.items()})
 
 
-def contest_tables(name: str, contests: Mapping[str, SuddenDeath], cutoffs: Iterable[int]) -> dict[str, pl.DataFrame]:
+def contest_tables(name: str, contests: Mapping[str, SuddenDeath], cutoffs: Sequence[int]) -> dict[str, pl.DataFrame]:
     """Return the tables of Sudden Death by name: the share of users that each system wins, and the pairs of systems.
 
     ``contests`` has the result for each data set, whose name is the first part of its key. The table ``name`` has a
     row per data set, cut-off and system; ``NAME_pairs`` one per data set, cut-off and pair, with the difference of
     the shares, its interval and its p-value, adjusted over the pairs.
     """
-    shares, pairs = [], []
-    for key, contest in contests.items():
-        dataset = pl.lit(key.partition(", ")[0]).alias("dataset")
-        for at in cutoffs:
-            shares.append(contest.summary(at).with_columns(dataset))
-            pairs.append(contest.compare(at).frame().with_columns(dataset, pl.lit(at).alias("at")))
-    return {name: pl.concat(shares), f"{name}_pairs": pl.concat(pairs)}
+    cases = [
+        (contest, at, pl.lit(key.partition(", ")[0]).alias("dataset"))
+        for key, contest in contests.items()
+        for at in cutoffs
+    ]
+    compared = [
+        contest.compare(at).frame().with_columns(dataset, pl.lit(at).alias("at")) for contest, at, dataset in cases
+    ]
+    return {
+        name: pl.concat(contest.summary(at).with_columns(dataset) for contest, at, dataset in cases),
+        f"{name}_pairs": pl.concat(compared),
+    }
 
 
 def rules_table(found: FinishedConclusions) -> pl.DataFrame:
@@ -237,8 +240,12 @@ def rules_table(found: FinishedConclusions) -> pl.DataFrame:
         for one in found.rankings
         for rule in one.winners
     ]
-    keys = ["metric", *found.rankings[0].setting, "rule", "system"]
-    return found.frame().join(pl.DataFrame(changes), on=keys, how="left", maintain_order="left")
+    return found.frame().join(
+        pl.DataFrame(changes),
+        on=["metric", *found.rankings[0].setting, "rule", "system"],
+        how="left",
+        maintain_order="left",
+    )
 
 
 def ranks_table(found: FinishedConclusions) -> pl.DataFrame:
@@ -323,10 +330,8 @@ def window_shares(compared: OverTime) -> pl.DataFrame:
 
 def _kinds(wanted: OverTimeSource) -> list[dict[str, Any]]:
     """Return the options of each kind of window that is wanted: moving windows, then fading ones."""
-    moving: How = "moving"
-    fading: How = "fading"
-    sizes = [{"how": moving, "window": size} for size in wanted.windows]
-    return [*sizes, *({"how": fading, "fading": factor} for factor in wanted.fading)]
+    moving = [{"how": "moving", "window": size} for size in wanted.windows]
+    return [*moving, *({"how": "fading", "fading": factor} for factor in wanted.fading)]
 
 
 def _streams(folder: Path, wanted: OverTimeSource) -> Iterator[tuple[dict[str, Any], dict[str, Outcomes]]]:

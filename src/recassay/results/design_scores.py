@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import polars as pl
 
-from recassay.errors import UsageError
-from recassay.naming.grammar import suggest
+from recassay.data.io.write import finite
+from recassay.naming.grammar import require_known
 from recassay.results.finding import Finding
 from recassay.results.scores import Scores
 from recassay.shown import Displayable
@@ -51,10 +49,7 @@ class DesignScore:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields, ready for JSON; an undefined number is None."""
-        return {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in dataclasses.asdict(self).items()
-        }
+        return dict(finite(vars(self)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,7 +69,7 @@ class DesignScores(Displayable):
 
     def summary(self) -> pl.DataFrame:
         """Return a table with a row per design (which items are ranked), system and metric."""
-        return pl.DataFrame([dataclasses.asdict(row) for row in self.rows])
+        return pl.DataFrame([asdict(row) for row in self.rows])
 
     def row(self, system: str, design: str, metric: str) -> DesignScore:
         """Return the row of one system under one design (which items are ranked) and metric."""
@@ -117,8 +112,7 @@ class DesignScores(Displayable):
         codes = {"system": ("U108", self.systems), "metric": ("U101", self.metrics), "design": ("U115", self.designs)}
         for noun, name in names.items():
             code, known = codes[noun]
-            if name not in known:
-                raise UsageError(code, f"the {noun} '{name}' was not judged", hint=suggest(name, known))
+            require_known(name, known, code, f"the {noun} '{name}' was not judged")
 
     def to_dict(self) -> dict[str, Any]:
         """Return rows, findings and settings, ready for JSON."""
@@ -130,4 +124,4 @@ class DesignScores(Displayable):
 
     def with_findings(self, *findings: Finding) -> DesignScores:
         """Return a copy of these scores to which findings are added."""
-        return dataclasses.replace(self, findings=(*self.findings, *findings))
+        return replace(self, findings=(*self.findings, *findings))

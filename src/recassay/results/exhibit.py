@@ -10,7 +10,7 @@ import polars as pl
 
 from recassay.shown import Displayable
 
-Kind = Literal["line", "step", "point", "bar", "dot", "heat", "parallel"]
+Kind = Literal["line", "point", "bar", "dot", "heat"]
 ABOUT = ("name", "title", "caption", "table")
 
 
@@ -22,10 +22,9 @@ class Exhibit(Displayable):
     ``high`` are bounds of the values drawn. With ``downwards`` small values of ``y`` are on top, as for ranks. The
     pictures share their scales, or have ``own_scales`` where they show different metrics. The kinds are
 
-    * ``line``, ``step`` (a value holds until the next), ``bar``, and ``point``, without lines between points;
+    * ``line``, ``bar``, and ``point``, without lines between points;
     * ``dot``: a row for every ``y`` (names), with a dot at ``x`` and its bounds;
-    * ``heat``: a cell for every ``x`` and ``y``, both names, shaded by ``value``, with ``label`` or the value as text;
-    * ``parallel``: a vertical axis with its own scale for every ``x`` (names).
+    * ``heat``: a cell for every ``x`` and ``y``, both names, shaded by ``value``, with ``label`` or the value as text.
 
     ``band`` is a column of text; a range of ``x`` with the same text gets a shaded and labelled background. ``mark`` is
     a column of text at the ``x`` of an event, and null elsewhere.

@@ -63,27 +63,25 @@ class FirstHits:
 
         The rank ``first_relevant`` is null without a hit, and ``length`` without a list.
         """
-        return pl.concat(self._rows(name, own) for name, own in self.by_system.items())
-
-    def _rows(self, name: str, own: SystemHits) -> pl.DataFrame:
-        rank = pl.Series(RANK, np.nan_to_num(own.rank)).cast(pl.Int64)
-        return pl.DataFrame(
-            {
-                SYSTEM: pl.repeat(name, self.users.len(), eager=True),
-                USER: self.users,
-                RANK: rank.set(rank == 0, None),
-                RELEVANT: self.has_relevant,
-                LENGTH: pl.Series(own.length).fill_nan(None).cast(pl.Int64),
-            }
-        )
+        tables = [
+            pl.DataFrame(
+                {
+                    SYSTEM: pl.repeat(name, self.users.len(), eager=True),
+                    USER: self.users,
+                    RANK: pl.Series(np.where(own.rank > 0, own.rank, np.nan)).fill_nan(None).cast(pl.Int64),
+                    RELEVANT: self.has_relevant,
+                    LENGTH: pl.Series(own.length).fill_nan(None).cast(pl.Int64),
+                }
+            )
+            for name, own in self.by_system.items()
+        ]
+        return pl.concat(tables)
 
     def write(self, folder: Path) -> None:
         """Write everything to one Parquet file in a folder of results."""
-        about = {
-            "relevant_from": self.relevant_from,
-            "extra": {name: own.extra for name, own in self.by_system.items()},
-        }
-        write_parquet(self.frame(), folder / FIRST_HITS, {ABOUT: json_text(about)})
+        extra = {name: own.extra for name, own in self.by_system.items()}
+        about = json_text({"relevant_from": self.relevant_from, "extra": extra})
+        write_parquet(self.frame(), folder / FIRST_HITS, {ABOUT: about})
 
     @classmethod
     def read(cls, folder: Path) -> FirstHits | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 import polars as pl
 
+from recassay.data.io.write import finite
 from recassay.shown import Displayable
 
 GroupKind = Literal["users", "items"]
@@ -75,7 +75,7 @@ class GroupScores(Displayable):
     without: int = 0
     level: float = 0.95
     correction: str = "holm"
-    left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
 
     @property
@@ -108,20 +108,20 @@ class GroupScores(Displayable):
 
     def frame(self) -> pl.DataFrame:
         """Return a row per system, metric and group: mean, difference from the mean over all users, and its p."""
-        return self._stamped(pl.DataFrame([dataclasses.asdict(row) for row in self.rows], schema=_schema(GroupRow)))
+        return self._stamped(pl.DataFrame([asdict(row) for row in self.rows], schema=_schema(GroupRow)))
 
     def gaps_frame(self) -> pl.DataFrame:
         """Return a row per system and metric: best and worst group, the gap between them, its interval, its p."""
-        return self._stamped(pl.DataFrame([dataclasses.asdict(row) for row in self.gaps], schema=_schema(GroupGap)))
+        return self._stamped(pl.DataFrame([asdict(row) for row in self.gaps], schema=_schema(GroupGap)))
 
     def _stamped(self, frame: pl.DataFrame) -> pl.DataFrame:
         return frame.select(pl.lit(self.by).alias("by"), pl.lit(self.kind).alias("kind"), pl.all())
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values for JSON; undefined and infinite numbers are None."""
-        about = {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.name not in LISTS}
+        about = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in LISTS}
         about["left_out"] = dict(self.left_out)
-        return {**about, **{name: [_finite(row) for row in getattr(self, name)] for name in LISTS}}
+        return {**about, **{name: [finite(vars(row)) for row in getattr(self, name)] for name in LISTS}}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> GroupScores:
@@ -134,7 +134,7 @@ class GroupScores(Displayable):
         """
         rows = tuple(GroupRow(**_restored(row)) for row in content["rows"])
         gaps = tuple(GroupGap(**_restored(row)) for row in content["gaps"])
-        known = {one.name for one in dataclasses.fields(cls)} - set(LISTS)
+        known = {one.name for one in fields(cls)} - set(LISTS)
         return cls(**{name: value for name, value in content.items() if name in known}, rows=rows, gaps=gaps)
 
 
@@ -143,12 +143,7 @@ _TYPES = {"str": pl.String, "float": pl.Float64, "int": pl.Int64, "bool": pl.Boo
 
 
 def _schema(kind: type) -> dict[str, Any]:
-    return {one.name: _TYPES[str(one.type)] for one in dataclasses.fields(kind)}
-
-
-def _finite(row: Any) -> dict[str, Any]:
-    values = dataclasses.asdict(row)
-    return {name: None if isinstance(one, float) and not math.isfinite(one) else one for name, one in values.items()}
+    return {one.name: _TYPES[str(one.type)] for one in fields(kind)}
 
 
 def _restored(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from recassay.columnar.identity import id_keys, value_keys
 from recassay.data.io.parquet import parquet_metadata, read_parquet
 from recassay.data.io.write import json_text, write_parquet
 from recassay.data.nouns import wrong_noun
-from recassay.errors import InputError, UsageError
-from recassay.naming.grammar import suggest
+from recassay.errors import InputError
+from recassay.naming.grammar import require_known
 from recassay.shown import Displayable
 
 
@@ -160,8 +160,7 @@ class Outcomes(Displayable):
 
     def of(self, metric: str) -> NDArray[np.float64]:
         """Return the value of every scored event under a metric; NaN where it is undefined."""
-        if metric not in self.values:
-            raise UsageError("U101", f"'{metric}' was not scored", hint=suggest(metric, self.values))
+        require_known(metric, self.values, "U101", f"'{metric}' was not scored")
         return self.values[metric]
 
     def losses(self, metric: str) -> NDArray[np.float64]:

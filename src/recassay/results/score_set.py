@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from recassay.errors import UsageError, printable
-from recassay.naming.grammar import suggest
+from recassay.naming.grammar import require_known, suggest
 from recassay.results.design_scores import DesignScores
 from recassay.results.scores import Scores
 from recassay.shown import Displayable
@@ -100,7 +99,7 @@ class ScoreSet(Displayable):
 
     def along(self, axis: str) -> tuple[Coordinate, ...]:
         """Return the distinct values of one coordinate, such as ``dataset``, in order of appearance."""
-        _check_axis(axis)
+        require_known(axis, AXES, "U215", f"scores cannot be grouped by {axis!r}")
         return tuple(dict.fromkeys(getattr(place, axis) for place, _ in self))
 
     def where(self, **wanted: Sequence[Coordinate] | Coordinate) -> ScoreSet:
@@ -127,20 +126,19 @@ class ScoreSet(Displayable):
         if not kept:
             all_of = ", ".join(f"{axis} {values}" for axis, values in wanted.items() if values is not None)
             raise UsageError("U115", f"no scores have all of {all_of}", hint="choose one of them at a time")
-        return dataclasses.replace(self, sheets=kept)
+        return replace(self, sheets=kept)
 
     def only(self, metrics: Sequence[str] | None) -> ScoreSet:
         """Return the same scores with only the metrics named; None keeps all."""
         if not metrics:
             return self
         for metric in metrics:
-            if metric not in self.metrics:
-                raise UsageError("U101", f"'{metric}' has no value per user here", hint=suggest(metric, self.metrics))
+            require_known(metric, self.metrics, "U101", f"'{metric}' has no value per user here")
         kept = {
             place: _with_metrics(scores, tuple(metric for metric in metrics if metric in scores.metrics))
             for place, scores in self
         }
-        return dataclasses.replace(self, sheets=kept)
+        return replace(self, sheets=kept)
 
     def groups(self, *axes: str) -> dict[tuple[Coordinate, ...], dict[Place, Scores]]:
         """Return groups of scores that differ only in the coordinates ``axes``, such as dataset or seed.
@@ -148,7 +146,7 @@ class ScoreSet(Displayable):
         The key of a group holds the values of its other coordinates.
         """
         for axis in axes:
-            _check_axis(axis)
+            require_known(axis, AXES, "U215", f"scores cannot be grouped by {axis!r}")
         found: dict[tuple[Coordinate, ...], dict[Place, Scores]] = {}
         for place, scores in self:
             found.setdefault(place.without(*axes), {})[place] = scores
@@ -172,13 +170,8 @@ def score_set(scores: ScoreSet | Scores | DesignScores | Mapping[str, Scores]) -
     return ScoreSet({Place(): scores})
 
 
-def _check_axis(axis: str) -> None:
-    if axis not in AXES:
-        raise UsageError("U215", f"scores cannot be grouped by {axis!r}", hint=suggest(axis, AXES))
-
-
 def _with_metrics(scores: Scores, metrics: tuple[str, ...]) -> Scores:
-    return dataclasses.replace(
+    return replace(
         scores,
         metrics=metrics,
         per_unit={key: one for key, one in scores.per_unit.items() if key[1] in metrics},

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.data.io import write_parquet
+from recassay.data.io.write import finite, write_parquet
 from recassay.errors import UsageError
-from recassay.naming.grammar import Value, suggest
+from recassay.naming.grammar import Value, require_known
 from recassay.results.finding import Finding, Findings
 from recassay.results.first_hits import FirstHits
 from recassay.results.group_scores import GroupScores
@@ -62,6 +62,43 @@ def population(settings: Mapping[str, Any]) -> str:
     """
     counts = settings.get(POPULATION)
     return f"users with training events: {counts['users']:,} of {counts['of']:,}" if counts else ""
+
+
+UNIT = "unit"  # key of the settings: what has a list, if that is no user
+PLURALS = {"query": "queries", "session": "sessions"}  # words in place of "user"
+USERS = re.compile(
+    r"""(?<![\w'"=.-])([Uu])ser(s?)(?![\w"=-]|'(?!s\b))"""
+)  # as words of a sentence, not in code or quotes
+
+
+def worded(text: str, unit: str) -> str:
+    """Return a sentence about users with the word for what has a list in the input, such as ``query``.
+
+    >>> worded("2 users have no list; set users='all'", "query")
+    "2 queries have no list; set users='all'"
+    """
+
+    def word(found: re.Match[str]) -> str:
+        plain = plural(unit) if found[2] else unit
+        return plain.capitalize() if found[1] == "U" else plain
+
+    return USERS.sub(word, text) if unit in PLURALS else text
+
+
+def worded_findings(findings: Iterable[Finding], unit: str) -> Findings:
+    """Return findings whose sentences have the word for what has a list in the input."""
+    if unit not in PLURALS:
+        return Findings(findings)
+    return Findings(replace(one, title=worded(one.title, unit), detail=worded(one.detail, unit)) for one in findings)
+
+
+def plural(unit: str) -> str:
+    """Return the plural of the word for what has a list.
+
+    >>> plural("query"), plural("test sequence")
+    ('queries', 'test sequences')
+    """
+    return PLURALS.get(unit, f"{unit}s")
 
 
 class DeferredSettings(Mapping[str, Any]):
@@ -164,11 +201,11 @@ class Summary:
         numbers = {name: float(getattr(self, name)) for name in ("mean", "low", "high")}
         infinite = {name: str(value) for name, value in numbers.items() if math.isinf(value)}
         return {
-            **_json_numbers(numbers),
+            **finite(numbers),
             **{name: getattr(self, name) for name in self.COUNTS},
             "parameters": dict(self.parameters),
             **({"infinite": infinite} if infinite else {}),
-            **({"accompanying": _json_numbers(self.accompanying)} if self.accompanying else {}),
+            **({"accompanying": finite(self.accompanying)} if self.accompanying else {}),
         }
 
 
@@ -194,7 +231,12 @@ class Scores(Displayable):
     tie_orders: Mapping[tuple[str, str], tuple[Values, Values]] = field(default_factory=dict)  # worst and best order
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "findings", Findings(self.findings))
+        object.__setattr__(self, "findings", worded_findings(self.findings, self.unit))
+
+    @property
+    def unit(self) -> str:
+        """Return the word for what has a value: user, query, session or test sequence."""
+        return str(self.settings.get(UNIT, "user"))
 
     @property
     def unit_metrics(self) -> tuple[str, ...]:
@@ -216,10 +258,8 @@ class Scores(Displayable):
         return self.per_unit_weights.get((system, metric))
 
     def _known(self, system: str, metric: str) -> None:
-        if system not in self.systems:
-            raise UsageError("U108", f"there is no system '{system}'", hint=suggest(system, self.systems))
-        if metric not in self.metrics:
-            raise UsageError("U101", f"'{metric}' was not scored", hint=suggest(metric, self.metrics))
+        require_known(system, self.systems, "U108", f"there is no system '{system}'")
+        require_known(metric, self.metrics, "U101", f"'{metric}' was not scored")
 
     def summary(self) -> pl.DataFrame:
         """Return a row per system and metric: mean, low, high, n, missing, short, duplicate, undefined."""
@@ -281,14 +321,10 @@ class Scores(Displayable):
 
     def with_findings(self, *findings: Finding) -> Scores:
         """Return a copy of these scores to which findings are added."""
-        return dataclasses.replace(self, findings=(*self.findings, *findings))
+        return replace(self, findings=(*self.findings, *findings))
 
 
 def restored(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a row of :meth:`Summary.to_dict` with its infinite numbers put back."""
     infinite = row.get("infinite")
     return {**row, **{name: float(value) for name, value in infinite.items()}} if infinite else row
-
-
-def _json_numbers(numbers: Mapping[str, float]) -> dict[str, float | None]:
-    return {name: float(value) if math.isfinite(value) else None for name, value in numbers.items()}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -10,23 +11,22 @@ import polars as pl
 
 from recassay.checks import diagnose
 from recassay.data.standings import Standings
+from recassay.designs.grammar import Design
 from recassay.designs.sets import candidates
 from recassay.engine.ranks.judge import Systems, named, standings_by_name
 from recassay.errors import UsageError
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
+from recassay.naming.grammar import suggest
 from recassay.sampled.measure import MeasuredSystem, measure_approximately, measure_system, user_groups
 from recassay.sampled.result import Resamples, SamplingCurve, SystemOrder, stable_from
-from recassay.sampled.scheme import SamplingScheme, sampling_schemes
 from recassay.sampled.weighted import measure_exactly, why_not_exact
 from recassay.threads import Progress
 
-FULL, FULL_LAW = (
-    int(np.iinfo(np.int64).max),
-    SamplingScheme("uniform", replace=False),
-)  # so large a sample has all candidates
+FULL = int(np.iinfo(np.int64).max)  # so large a sample has all candidates
 STEPS = (1, 2, 5)
+WAYS = choices.words(choices.Sampling)
 
 
 @checks_types
@@ -48,9 +48,9 @@ def sampling_curve(
 
     ``runs`` are runs that :func:`~recassay.play` returned, or their standings (counts of candidates above and tied with
     each relevant item). Nothing is drawn. The distribution of the number of sampled candidates above a relevant item
-    follows from its full rank (:class:`~recassay.sampled.scheme.SamplingScheme`). So means, and their standard
-    deviation over draws, are expectations over all draws. Each size is compared with the full ranking: the order of
-    systems, Kendall's tau, and the pairs that swap.
+    follows from its full rank: it is hypergeometric for uniform draws, and binomial with replacement. So means, and
+    their standard deviation over draws, are expectations over all draws. Each size is compared with the full ranking:
+    the order of systems, Kendall's tau, and the pairs that swap.
 
     ``sizes`` are numbers of sampled non-relevant candidates. By default they ascend in steps of 1, 2, 5 up to the
     number of candidates that every user has. The full ranking is always included, as size None. ``by`` is ``uniform``,
@@ -61,7 +61,8 @@ def sampling_curve(
     Draws by popularity without replacement are computed exactly for up to 2,000 candidates. This needs the weight of
     every candidate above and below an item, so the scores of the runs are computed again. It is slow: with 1,500
     candidates some hundredths of a second for each item and size. For more candidates, and for standings whose model is
-    unknown, the values are approximate, and finding S004 reports it.
+    unknown, the values are approximate, and finding S004 reports it. Draws by popularity with replacement are exact,
+    except for ties with more than seven different popularities (finding S005).
 
     >>> import recassay as ra
     >>> from recassay.data.synthetic import log
@@ -74,38 +75,34 @@ def sampling_curve(
     [(5, 1.0, True), (20, 1.0, True)]
     """
     given = dict(named(runs))
-    systems, drawn, metrics = standings_by_name(given), sampling_schemes(by, replace), parse_metrics(metric)
+    systems, drawn, metrics = standings_by_name(given), sampling_designs(base, by, replace), parse_metrics(metric)
     first = next(iter(systems.values()))
-    requested = check_sizes(sizes, drawn, first, base)
+    requested = check_sizes(sizes, drawn.values(), first, base)
     groups = user_groups(first)
     samples = Resamples.of(int(groups.max()) + 1, resamples, seed)
-    approximate = [scheme for scheme in drawn if scheme.approximate]
-    why = why_not_exact(given, base) if approximate else ""
+    no_formula = tuple(name for name, design in drawn.items() if not design.has_formula)
+    why = why_not_exact(given, base) if no_formula else ""
+    repeated = [name for name, design in drawn.items() if design.by == "popularity" and design.replace]
 
-    def measure(scheme: SamplingScheme, sizes: list[int]) -> dict[str, MeasuredSystem]:
-        found = {}
-        for name, of_system in systems.items():
-            if not scheme.approximate:
-                found[name] = measure_system(of_system, groups, base, scheme, sizes, metrics, threads=threads)
+    def measure(design: Design, sizes: list[int]) -> dict[str, MeasuredSystem]:
+        measured = {}
+        for name, one in systems.items():
+            if design.has_formula:
+                measured[name] = measure_system(one, groups, design, sizes, metrics, threads=threads)
             elif why:
-                found[name] = measure_approximately(of_system, groups, base, scheme, sizes, metrics, threads=threads)
+                measured[name] = measure_approximately(one, groups, design, sizes, metrics, threads=threads)
             else:
-                found[name] = measure_exactly(given[name], of_system, groups, base, sizes, metrics, threads=threads)
+                measured[name] = measure_exactly(given[name], one, groups, base, sizes, metrics, threads=threads)
             if progress is not None:
                 progress(1)
-        return found
+        return measured
 
-    repeated = {
-        f"{scheme}, {requested[-1]:,} candidates": (base, requested[-1])
-        for scheme in drawn
-        if scheme.by == "popularity" and scheme.replace
-    }
     points, orders, stable = [], [], []
-    whole = measure(FULL_LAW, [FULL])
-    for scheme in drawn:
-        found = measure(scheme, requested)
+    whole = measure(Design(base, "1R", 1, replace=False), [FULL])
+    for design in drawn.values():
+        found = measure(design, requested)
         for column, heading in enumerate(metrics):
-            setting = {"by": scheme.by, "replace": scheme.replace, "metric": heading}
+            setting = {"by": design.by, "replace": design.replace, "metric": heading}
             (full,) = SystemOrder.each(whole, column, samples)
             at = SystemOrder.each(found, column, samples)
             agreement = [order.agreement(full, level) for order in at]
@@ -113,10 +110,8 @@ def sampling_curve(
                 points += [{**setting, "size": size, **row} for row in order.rows(level)]
             orders += [{**setting, "size": size, **row} for size, row in zip(requested, agreement, strict=True)]
 
-            def same(
-                size: int, scheme: SamplingScheme = scheme, column: int = column, full: SystemOrder = full
-            ) -> bool:
-                return full.same([one.mean[0, column] for one in measure(scheme, [size]).values()])
+            def same(size: int, design: Design = design, column: int = column, full: SystemOrder = full) -> bool:
+                return full.same([one.mean[0, column] for one in measure(design, [size]).values()])
 
             stable.append({**setting, "size": stable_from(requested, [row["same"] for row in agreement], same)})
     return SamplingCurve(
@@ -133,22 +128,53 @@ def sampling_curve(
             "users": first.queries.len(),
             "relevant": first.pairs,
             "candidates": int(first.pool[base].max()),
-            "approximate": [str(scheme) for scheme in approximate] if why else [],
+            "approximate": list(no_formula) if why else [],
         },
         findings=(
-            *(diagnose("sampling curve", schemes=tuple(map(str, approximate)), why=why) if why else ()),
-            *diagnose("repeated draws", standings=systems, draws=repeated),
+            *(diagnose("sampling curve", schemes=no_formula, why=why) if why else ()),
+            *diagnose(
+                "repeated draws",
+                standings=systems,
+                draws={f"{name}, {requested[-1]:,} candidates": (base, requested[-1]) for name in repeated},
+            ),
         ),
     )
 
 
+def sampling_designs(
+    base: choices.BaseSet, by: str | Iterable[str], replace: bool | Iterable[bool] | None
+) -> dict[str, Design]:
+    """Return a design for every combination of ``by`` and ``replace``, each of which may be one value or several.
+
+    The designs rank each relevant item alone, among candidates of the set ``base``; their number of candidates means
+    nothing. If ``replace`` is None, it is false for uniform draws and true for draws by popularity. Raise U102 for an
+    unknown word.
+
+    >>> list(sampling_designs("AI", ["uniform", "popularity"], None))
+    ['uniform, without replacement', 'popularity, with replacement']
+    """
+    ways = [by] if isinstance(by, str) else list(by)
+    again = [replace] if replace is None or isinstance(replace, bool | str) else list(replace)
+    for choice in again:
+        if choice is not None and not isinstance(choice, bool):
+            raise UsageError("U102", f"replace must be True or False, or a list of both, got {choice!r}")
+    designs = {}
+    for way, choice in itertools.product(ways, again):
+        if way not in WAYS:
+            raise UsageError("U102", f"there is no sampling by '{way}'", hint=suggest(way, WAYS))
+        repeats = way == "popularity" if choice is None else choice
+        name = f"{way}, {'with' if repeats else 'without'} replacement"
+        designs[name] = Design(base, "1R", 1, "popularity" if way == "popularity" else "uniform", repeats)
+    return designs
+
+
 def check_sizes(
-    sizes: Iterable[int | None] | None, drawn: Iterable[SamplingScheme], standings: Standings, base: choices.BaseSet
+    sizes: Iterable[int | None] | None, designs: Collection[Design], standings: Standings, base: choices.BaseSet
 ) -> list[int]:
     """Return the distinct sample sizes in ascending order; by default 1, 2, 5, 10, ... below the smallest pool.
 
     A pool is a user's number of candidates in the set ``base``, as counted in ``standings``. None among ``sizes``, the
-    full ranking, is left out. Raise if a size is below 1, or a scheme of ``drawn`` cannot draw it without replacement
+    full ranking, is left out. Raise if a size is below 1, or one of the ``designs`` cannot draw it without replacement
     for some user.
     """
     if not standings.pairs:
@@ -156,10 +182,10 @@ def check_sizes(
     if base not in standings.above:
         hint = f"one of {', '.join(standings.above)}"
         raise UsageError("U102", f"there are no standings among '{base}'", where=standings.name, hint=hint)
-    if any(scheme.by == "popularity" for scheme in drawn) and base not in standings.mass:
+    if any(design.by == "popularity" for design in designs) and base not in standings.mass:
         raise UsageError("U122", "the standings hold no popularity mass", hint="play the systems again")
     has_relevant = standings.relevant > 0
-    pool = np.min([candidates(standings, scheme.design(base, 1)) for scheme in drawn], axis=0)
+    pool = np.min([candidates(standings, design) for design in designs], axis=0)
     least = int(pool[has_relevant].min())
     if sizes is None:
         steps = (step * 10**power for power in range(len(str(least))) for step in STEPS)
@@ -168,7 +194,7 @@ def check_sizes(
     if not requested or requested[0] < 1:
         what = f"sizes must be at least 1, got {requested[0] if requested else 'none'}"
         raise UsageError("U102", what, hint="sizes=[10, 100, 1000]")
-    if requested[-1] > least and not all(scheme.replace for scheme in drawn):
+    if requested[-1] > least and not all(design.replace for design in designs):
         user = standings.queries.filter(pl.Series(has_relevant & (pool == least)))[0]
         raise UsageError(
             "U120",

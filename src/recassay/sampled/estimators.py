@@ -20,27 +20,25 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
+from recassay.arrays import Float, Int64
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.credit import PairFormula, counts_pairs, credit_of
 from recassay.naming.arguments import checks_types
-from recassay.naming.grammar import suggest
-from recassay.naming.named import Named
+from recassay.naming.named import ABOVE_0_UP_TO_1, COUNT, Named
 from recassay.naming.registry import Registry
 from recassay.sampled.joint import Joint
 from recassay.sampled.ranks import check_ranks
 
-Float = NDArray[np.float64]
 Family = Literal["linear", "beta"]
 
-FAMILIES = ("linear", "beta")
 SMALLEST, LARGEST = 1e-3, 1e3  # search range of a: all ranks at the top, or all at the end
 
 
@@ -133,12 +131,7 @@ class MinimalBias(Estimator):
 
     name: ClassVar[str] = "minimal_bias"
 
-    condition: float = 1e12
-
-    def validate(self) -> None:
-        """Raise if ``condition`` is below 1, at which only the constant component is kept."""
-        if self.condition < 1:
-            raise self.refuse("condition", "a condition number is at least 1", "condition=1e12")
+    condition: Annotated[float, COUNT] = 1e12
 
     def estimates(self, target: Target) -> RankEstimates:
         """Return, for each sampled rank, the estimate of ``target``, a metric of the full rank, with the least bias.
@@ -161,12 +154,7 @@ class BiasVariance(Estimator):
 
     name: ClassVar[str] = "bias_variance"
 
-    gamma: float = 0.1
-
-    def validate(self) -> None:
-        """Raise U102 unless gamma is above 0 and at most 1."""
-        if not 0 < self.gamma <= 1:
-            raise self.refuse("gamma", "the weight of variance is above 0 and at most 1", "minimal_bias has weight 0")
+    gamma: Annotated[float, ABOVE_0_UP_TO_1] = 0.1
 
     def estimates(self, target: Target) -> RankEstimates:
         """Return the weighted sum of the metric's components (see ``joint.py``) at each sampled rank.
@@ -224,22 +212,29 @@ def mapped_cutoff(k: int, *, sample: int, pool: int, family: Family = "linear", 
     >>> round(mapped_cutoff(10, sample=100, pool=1_000, family="beta", a=0.5), 6)
     97.805661
     """
-    if family not in FAMILIES:
-        raise UsageError("U102", f"there is no family '{family}'", hint=suggest(family, FAMILIES))
-    if not 1 <= sample <= pool:
-        raise UsageError(
-            "U102", f"sample must be between 1 and pool={pool}, got {sample}", hint="give the numbers of candidates"
-        )
-    if not 1 <= k <= sample + 1:
-        raise UsageError("U102", f"k must be between 1 and sample + 1 = {sample + 1}, got {k}", hint="lower k")
-    if family == "linear":
-        if a is not None:
-            raise UsageError("U102", "the linear family has no parameter a", hint="use family='beta', or leave a out")
+    problems = (
+        (
+            not 1 <= sample <= pool,
+            f"sample must be between 1 and pool={pool}, got {sample}",
+            "give the numbers of candidates",
+        ),
+        (not 1 <= k <= sample + 1, f"k must be between 1 and sample + 1 = {sample + 1}, got {k}", "lower k"),
+        (
+            family == "linear" and a is not None,
+            "the linear family has no parameter a",
+            "use family='beta', or leave a out",
+        ),
+        (
+            family == "beta" and (a is None or not (np.isfinite(a) and a > 0)),
+            f"the beta family needs a positive a, got {a}",
+            f"a=fit_a(ranks, sample={sample})",
+        ),
+    )
+    for applies, what, hint in problems:
+        if applies:
+            raise UsageError("U102", what, hint=hint)
+    if a is None:
         return 1 + pool * (k - 1) / sample
-    if a is None or not (np.isfinite(a) and a > 0):
-        raise UsageError(
-            "U102", f"the beta family needs a positive a, got {a}", hint=f"a=fit_a(ranks, sample={sample})"
-        )
     return float(1 + pool * math.exp(_log_share(np.array(float(k)), sample, a) / a))
 
 
@@ -276,14 +271,12 @@ def _log_share(k: Float, sample: int, a: float) -> Float:
     ``sample`` is the number of sampled candidates, and ``a`` the parameter of the family: relative full ranks have the
     density a x^(a-1) on (0, 1).
     """
-    found: Float = gammaln(sample + 1.0) - gammaln(sample + 1 + a) + gammaln(k + a) - gammaln(k)
-    return found
+    return np.asarray(gammaln(sample + 1.0) - gammaln(sample + 1 + a) + gammaln(k + a) - gammaln(k))
 
 
-def _hit_rates(ranks: NDArray[np.int64], sample: int) -> Float:
+def _hit_rates(ranks: Int64, sample: int) -> Float:
     """Return the share of ``ranks`` that are k or better, for k = 1..``sample``."""
-    found: Float = np.cumsum(np.bincount(ranks, minlength=sample + 2))[1 : sample + 1] / ranks.size
-    return found
+    return np.asarray(np.cumsum(np.bincount(ranks, minlength=sample + 2))[1 : sample + 1] / ranks.size)
 
 
 def _fit_to_hits(hits: Float, sample: int) -> float:

@@ -30,15 +30,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh_tridiagonal, svd
 from scipy.special import gammaln
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Float
 from recassay.columnar.layout import readonly
 from recassay.designs._single import hit_probabilities
-
-Float = NDArray[np.float64]
 
 LOST = 1e-15  # a correlation below this is lost in rounding
 SMALLEST_EDGE = 1e-140  # polynomials with a smaller value at the edge do not depend on the best ranks

@@ -8,23 +8,19 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Float, Int64
 from recassay.columnar.identity import id_keys
-from recassay.columnar.layout import ranges, readonly
+from recassay.columnar.layout import ranges, readonly, run_kernel
 from recassay.data.standings import Standings
 from recassay.designs._single import NEGLIGIBLE, add_lone_items
 from recassay.designs.count_moments import pair_moments
+from recassay.designs.grammar import Design
 from recassay.designs.sets import group_items
 from recassay.metrics.base import Metric
 from recassay.metrics.credit import PairFormula, counts_pairs, credit_of
-from recassay.naming.choices import BaseSet
-from recassay.sampled.scheme import SamplingScheme
 from recassay.threads import each_block
-
-Float = NDArray[np.float64]
-Int64 = NDArray[np.int64]
 
 FEW = 64  # trials up to which the probabilities for two weights are normalised to sum to 1
 NODES = np.array([0.0694318442029737, 0.3300094782075719, 0.6699905217924281, 0.9305681557970263])  # Gauss, [0, 1]
@@ -88,8 +84,7 @@ def user_groups(standings: Standings) -> Int64:
 def measure_system(
     standings: Standings,
     users: Int64,
-    base: BaseSet,
-    scheme: SamplingScheme,
+    design: Design,
     sizes: Sequence[int],
     metrics: Mapping[str, Metric],
     *,
@@ -97,29 +92,31 @@ def measure_system(
 ) -> MeasuredSystem:
     """Return the expectation of a system's metrics over samples of each of ``sizes`` (ascending).
 
-    ``scheme`` says how candidates are drawn from the set ``base``, such as all items (``AI``); it has a closed form.
-    ``users`` is the group of each query. Without replacement, a sample larger than the pool has all candidates.
+    ``design`` says how candidates are drawn and from which set; it has a closed form, and its own number of candidates
+    is not read. ``users`` is the group of each query. Without replacement, a sample larger than the pool has all
+    candidates.
 
     >>> import recassay as ra
     >>> from recassay.data.synthetic import log
     >>> from recassay.metrics.registry import parse_metrics
     >>> fold = ra.split.last(n=1)(log(users=300, items=120, events=6_000, seed=1))[0]
     >>> standings = ra.play(ra.models.Popular(), fold, ra.protocols.next_item()).standings
-    >>> scheme, users = SamplingScheme("uniform", replace=False), user_groups(standings)
-    >>> measure_system(standings, users, "AI", scheme, [5, 20], parse_metrics("hit@5")).mean.round(3).tolist()
+    >>> users, metrics = user_groups(standings), parse_metrics("hit@5")
+    >>> measure_system(standings, users, ra.designs.parse("AI-1R-NN(1)"), [5, 20], metrics).mean.round(3).tolist()
     [[0.874], [0.395]]
     """
-    design, values = scheme.design(base, max(sizes)), list(metrics.values())
+    design, values = replace(design, n=max(sizes), resample="per_rating"), list(metrics.values())
     cases = group_items(standings, design, "all")
+    again = design.with_replacement
     group, table = users[cases.owner], credit_table(metrics, int(cases.drawn.max(initial=0)) + 1)
-    (_, above, tied, _, pool, drawn, *classes), logs, parts = cases.kernel_arguments(with_replacement=scheme.replace)
+    (_, above, tied, _, pool, drawn, *classes), logs, parts = cases.kernel_arguments(with_replacement=again)
     known = [readonly(array) for array in (group, above, tied, pool, drawn, *classes)]
     tables = [readonly(array) for array in (np.array(sizes), np.ones((group.size, len(table))), table)]
     shape, kernel = (int(group.max(initial=-1)) + 1, len(sizes), len(values)), cast(Any, add_lone_items)
 
     def work(begin: int, end: int) -> tuple[Float, Float]:
         sums, spread = np.zeros(shape), np.zeros(shape[1:])
-        kernel(begin, end, *known, scheme.replace, *tables, logs, parts, sums, spread)
+        kernel(begin, end, *known, again, *tables, logs, parts, sums, spread)
         return sums, spread
 
     blocks = each_block(work, group.size, size=CASES_PER_BLOCK, threads=threads)
@@ -134,31 +131,30 @@ def measure_system(
 
 
 def measure_approximately(
-    standings: Standings, users: Int64, base: BaseSet, scheme: SamplingScheme, sizes: Sequence[int],
-    metrics: Mapping[str, Metric], *, threads: int | None = None,
+    standings: Standings, users: Int64, design: Design, sizes: Sequence[int], metrics: Mapping[str, Metric], *,
+    threads: int | None = None,
 ) -> MeasuredSystem:  # fmt: skip
     """Return what :func:`measure_system` does for draws by popularity without replacement, as if of two weights.
 
     All candidates above an item have their mean weight, and all candidates below it theirs. With ties, the boundary
     between above and below is put at four Gauss nodes among them.
     """
-    laws = SamplingScheme("uniform", replace=False), scheme
-    cases, heavy = (group_items(standings, law.design(base, max(sizes)), "all") for law in laws)
+    design = replace(design, n=max(sizes), resample="per_rating")
+    uniform = replace(design, by="uniform", replace=False)
+    cases, heavy = (group_items(standings, law, "all") for law in (uniform, design))
     nodes = np.where(cases.tied > 0, NODES.size, 1)
     case, node, starts = np.repeat(np.arange(nodes.size), nodes), ranges(0, nodes), np.cumsum(nodes) - nodes
     at = np.where(nodes[case] > 1, NODES[node], 0.0)
     weight = np.where(nodes[case] > 1, WEIGHTS[node], 1.0)[:, None]
     above, load = (one.above[case] + at * one.tied[case] for one in (cases, heavy))
-    columns = [readonly(column) for column in (above, cases.pool[case], load, heavy.pool[case])]
-    credit, kernel = credit_table(metrics, int(cases.drawn.max(initial=0)) + 1), cast(Any, two_weight_moments)
+    columns = above, cases.pool[case], load, heavy.pool[case]
+    credit = credit_table(metrics, int(cases.drawn.max(initial=0)) + 1)
     pairs = np.array([counts_pairs(metric) for metric in metrics.values()])
-    values = np.zeros((2, case.size, len(metrics) + 1))
+    values, times = np.zeros((2, case.size, len(metrics) + 1)), np.zeros(case.size)
 
     def moments(q: int) -> tuple[Float, Float]:
-        def work(begin: int, end: int) -> None:
-            kernel(begin, end, *columns, q, readonly(credit), *values)
-
-        each_block(work, case.size, size=CASES_PER_BLOCK, threads=threads)
+        inputs = (*columns, q, credit)
+        run_kernel(two_weight_moments, case.size, inputs, *values, times, size=CASES_PER_BLOCK, threads=threads)
         first = np.add.reduceat(weight * values[0], starts)
         values[1, :, -1] += (values[0, :, -1] - first[case, -1]) ** 2
         second = np.add.reduceat(weight * values[1], starts)
@@ -195,20 +191,26 @@ def credit_table(metrics: Mapping[str, Metric], ranks: int) -> Float:
 @njit(nogil=True, cache=True)
 def two_weight_moments(
     begin: int, end: int, above: Float, pool: Float, load: Float, mass: Float, drawn: int, credit: Float, first: Float,
-    second: Float,
+    second: Float, times: Float,
 ) -> None:  # fmt: skip
     """Fill rows begin..end-1 of ``first`` and ``second`` (rows, metrics + 1) with moments over draws by weight.
 
-    They are the mean and the mean square of each metric, for an item with ``above`` of ``pool`` candidates above it, of
-    weight ``load`` of ``mass``. ``credit[metric, x]`` is its value with x of the ``drawn`` candidates above. The last
-    column has mean and variance of x. Rows with too few candidates are left out.
+    A row is a relevant item. Rows with too few candidates are left out.
+
+    - ``above``, ``pool``: the numbers of candidates above the item, and of all candidates
+    - ``load``, ``mass``: the total weights of the same candidates
+    - ``drawn``: the number of candidates in a sample
+    - ``credit[metric, x]``: the value of a metric with x of the sampled candidates above the item
+    - ``first``, ``second``: the mean and the mean square of each metric; the last column has mean and variance of x
+    - ``times``: lower bounds of the times that :func:`two_weight_probabilities` searches for, updated for a larger
+      sample
     """
     chances = np.zeros(credit.shape[1] + 2)
     for row in range(begin, end):
         if drawn >= pool[row]:
             continue
-        low, high, mean, variance = two_weight_probabilities(
-            above[row], pool[row], load[row], mass[row], drawn, credit.shape[1], chances
+        low, high, mean, variance, times[row] = two_weight_probabilities(
+            above[row], pool[row], load[row], mass[row], drawn, times[row], credit.shape[1], chances
         )
         first[row], second[row] = 0.0, 0.0
         first[row, -1], second[row, -1] = mean, variance
@@ -221,15 +223,14 @@ def two_weight_moments(
 
 @njit(nogil=True, cache=True)
 def two_weight_probabilities(
-    gap: float, pool: float, load: float, mass: float, q: int, most: int, chances: Float
-) -> tuple[int, int, float, float]:
+    gap: float, pool: float, load: float, mass: float, q: int, time: float, most: int, chances: Float
+) -> tuple[int, int, float, float, float]:
     """Fill ``chances[x]`` with the probability that x candidates above an item are drawn, by weight and none twice.
 
-    It is computed as if there were only two different weights.
-
-    ``gap`` of ``pool`` candidates
-    are above, with the total weight ``load``; all have the total weight ``mass``. Only numbers above the item below
-    ``most`` are computed. Return the first and last number computed, and mean and variance of the number.
+    It is computed as if there were only two different weights: ``gap`` of ``pool`` candidates are above, with the total
+    weight ``load``; all have the total weight ``mass``. Only x below ``most`` are computed. Return the first and the
+    last x computed, mean and variance of x, and the time at which ``q`` arrivals are expected; ``time`` is a lower
+    bound of it.
 
     Every candidate arrives after an exponential time with its weight as the rate; the first q to arrive are the sample.
     Given exactly q arrivals, the number above has about the variance of a product of two normal densities. A binomial
@@ -238,9 +239,9 @@ def two_weight_probabilities(
     rest, light = pool - gap, mass - load
     if gap <= 0 or load <= 0 or rest <= 0 or light <= 0:  # all candidates that can be drawn are on one side
         x = 0 if gap <= 0 or load <= 0 else q
-        return certain_count(x, most, chances)
+        return (*certain_count(x, most, chances), time)
     fast, slow = load / gap, light / rest
-    time = q / mass
+    time = max(time, q / mass)
     for _ in range(100):  # Newton's method on a concave function, from the left
         stay, wait = math.exp(-fast * time), math.exp(-slow * time)
         step = (q - gap * (1 - stay) - rest * (1 - wait)) / (load * stay + light * wait)
@@ -256,11 +257,11 @@ def two_weight_probabilities(
         else 0.0
     )
     if variance < 1e-9:
-        return certain_count(int(np.rint(mean)), most, chances)
+        return (*certain_count(int(np.rint(mean)), most, chances), time)
     chance = max(1 - variance / mean, 1e-12)
     trials = mean / chance
     first, last = binomial_probabilities(trials, chance, most, chances)
-    return first, last, mean, variance
+    return first, last, mean, variance, time
 
 
 @njit(nogil=True, cache=True)

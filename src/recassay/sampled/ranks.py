@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from recassay.arrays import Bool, Float, Int64
 from recassay.columnar.layout import row_groups
 from recassay.data.io import run_sources
 from recassay.data.io.columns import ITEM, POOL, RANK, USER
@@ -23,7 +24,6 @@ from recassay.engine.ranks.sampling import DesignSampler, draw_all, source_of
 from recassay.errors import InputError, UsageError
 from recassay.naming.arguments import checks_types
 
-Int64 = NDArray[np.int64]
 Pool = int | ArrayLike | None
 MOST_CANDIDATES = 2**31 - 1  # ids of items are numbered in 32 bits
 
@@ -213,16 +213,14 @@ def _check_pools(pool: Any, cases: int, sample: int, replace: bool, where: str) 
     return np.broadcast_to(numbers.astype(np.int64), cases)
 
 
-def _numbers(values: Any, noun: str, where: str) -> NDArray[np.float64]:
+def _numbers(values: Any, noun: str, where: str) -> Float:
     try:
         return np.asarray(values, np.float64).ravel()
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError("I202", f"{noun} are not numbers: {error}", where=where) from None
 
 
-def _wrong_rows(
-    numbers: NDArray[np.float64], wrong: NDArray[np.bool_], noun: str, why: str, where: str, hint: str
-) -> InputError:
+def _wrong_rows(numbers: Float, wrong: Bool, noun: str, why: str, where: str, hint: str) -> InputError:
     """Return the error for numbers that are ``wrong``, with their count and the first; I331 for ranks, else I332."""
     first = int(np.argmax(wrong))
     what = f"{int(wrong.sum()):,} of {numbers.size:,} {noun} {why}, the first {numbers[first]:g} in row {first + 1:,}"

@@ -9,18 +9,16 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from recassay.errors import UsageError
-from recassay.naming.grammar import suggest
+from recassay.arrays import Float, Int64
+from recassay.naming.grammar import require_known
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
 from recassay.rng import derive
 from recassay.sampled.measure import MeasuredSystem
 from recassay.stats.ranks import kendall_taus, pair_signs
 from recassay.threads import one_library_thread
-
-Float = NDArray[np.float64]
 
 EXACT = 12  # decimals of a mean; with more, rounding errors would put a hit rate above 1
 
@@ -53,8 +51,7 @@ class SamplingCurve:
         ``metric`` is by default the first one. Raise U101 for an unknown metric.
         """
         metric = self.metrics[0] if metric is None else metric
-        if metric not in self.metrics:
-            raise UsageError("U101", f"the metric '{metric}' is not in this result", hint=suggest(metric, self.metrics))
+        require_known(metric, self.metrics, "U101", f"the metric '{metric}' is not in this result")
         means = self.points.filter(metric=metric).pivot(
             "system", index=["by", "replace", "size"], values="mean", maintain_order=True
         )
@@ -175,7 +172,7 @@ class Resamples:
         counts = np.bincount(drawn.ravel(), minlength=resamples * groups).reshape(resamples, groups)
         return cls(counts.astype(np.float64))
 
-    def means(self, sums: Float, counts: NDArray[np.int64]) -> Float:
+    def means(self, sums: Float, counts: Int64) -> Float:
         """Return the mean of every column in every resample: sums of the drawn groups divided by their counts.
 
         ``sums`` (groups, columns) are sums of values, ``counts`` (groups,) the numbers of values.

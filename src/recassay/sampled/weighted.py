@@ -22,9 +22,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Float, Int64
 from recassay.columnar.layout import readonly
 from recassay.data.run import Run
 from recassay.data.standings import Standings
@@ -36,9 +36,6 @@ from recassay.metrics.credit import counts_pairs
 from recassay.models.base.capabilities import gives_scores
 from recassay.sampled.measure import MeasuredSystem, credit_table
 from recassay.threads import each_block, one_library_thread
-
-Float = NDArray[np.float64]
-Int64 = NDArray[np.int64]
 
 MOST = 2_000  # candidates
 TINY = 1e-18  # a probability or integrand far below the rounding of the sums it would enter

@@ -127,9 +127,8 @@ class Split(Cut):
 
     def parts(self, log: Interactions) -> Iterator[RowAssignment]:
         """Yield one assignment of rows (test, validation, removed) per fold, for a whole log in memory."""
-        one_group = np.zeros(log.n_users, np.int32)
         if self.orders_users:
-            return self.cuts(log, positions_in_groups(one_group, self.user_order(log)))
+            return self.cuts(log, positions_in_groups(np.zeros(log.n_users, np.int32), self.user_order(log)))
         return self.cuts(log, self.facts(WholeLog(log)))
 
     @overload

@@ -316,9 +316,8 @@ def subsample(fold: Fold, fraction: float, *, seed: int = 0) -> Fold:
         raise needs_memory_error("subsample permutes all test rows", "fold.here()", "subsample")
     n = len(fold.test)
     n_removed = int(round_down(np.array(fraction * n)))
-    one_group = np.zeros(n, np.int32)
     draws = row_draws(fold.test, seed, "thin")  # the name is part of the seed: another one would change results
-    kept = draw_ranks(fold.test, one_group, draws) >= n_removed
+    kept = draw_ranks(fold.test, np.zeros(n, np.int32), draws) >= n_removed
     return replace(
         fold,
         test=fold.test.take(kept),

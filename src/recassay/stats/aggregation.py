@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recassay.arrays import Float
 from recassay.stats.ranks import mid_ranks, rounded
-from recassay.stats.resampling import Floats
 
 WORST_RATIO = 3.0  # a performance profile is the area up to this ratio to the best
 STEPS = 200  # of the iteration for Bradley-Terry strengths
@@ -34,10 +34,10 @@ class AggregationRule:
 
     name: str
     about: str
-    terms: Callable[[Floats, bool], Floats | None]
-    finish: Callable[[Floats, int], Floats]
+    terms: Callable[[Float, bool], Float | None]
+    finish: Callable[[Float, int], Float]
 
-    def scores(self, values: Floats, *, higher: bool = True) -> Floats | None:
+    def scores(self, values: Float, *, higher: bool = True) -> Float | None:
         """Return the score of each system in a table (data sets, systems), or None if the rule is not defined for it.
 
         >>> RULES["copeland"].scores(np.array([[3.0, 2.0, 1.0], [1.0, 3.0, 2.0], [3.0, 1.0, 2.0]])).tolist()
@@ -47,7 +47,7 @@ class AggregationRule:
         return None if terms is None else self.finish(terms.sum(axis=1)[:, None], len(values))[:, 0]
 
 
-def _ratios(values: Floats, higher: bool) -> Floats | None:
+def _ratios(values: Float, higher: bool) -> Float | None:
     """Return how many times worse each value is than the best value of its data set (1 for the best).
 
     The result is None if a value is negative, or if a data set has no positive value. ``higher`` says that higher
@@ -61,24 +61,24 @@ def _ratios(values: Floats, higher: bool) -> Floats | None:
     return np.where(np.isnan(ratios), 1.0, ratios)  # 0/0: the best where lower is better
 
 
-def _log_terms(values: Floats, higher: bool) -> Floats | None:
+def _log_terms(values: Float, higher: bool) -> Float | None:
     if not (values > 0).all():
         return None
     logs = np.log(values).T
     return logs if higher else -logs
 
 
-def _relative_terms(values: Floats, higher: bool) -> Floats | None:
+def _relative_terms(values: Float, higher: bool) -> Float | None:
     ratios = _ratios(values, higher)
     return None if ratios is None else 1.0 / ratios.T
 
 
-def _profile_terms(values: Floats, higher: bool) -> Floats | None:
+def _profile_terms(values: Float, higher: bool) -> Float | None:
     ratios = _ratios(values, higher)
     return None if ratios is None else np.maximum(0.0, WORST_RATIO - ratios.T) / (WORST_RATIO - 1.0)
 
 
-def _win_terms(values: Floats, higher: bool) -> Floats:
+def _win_terms(values: Float, higher: bool) -> Float:
     """Return 1 where the first system of an ordered pair is better on a data set, 1/2 where the two tie, else 0.
 
     The result has a row per ordered pair and a column per data set. ``higher`` says that higher values are better.
@@ -88,7 +88,7 @@ def _win_terms(values: Floats, higher: bool) -> Floats:
     return wins.reshape(-1, values.shape[0])
 
 
-def _wins(sums: Floats) -> Floats:
+def _wins(sums: Float) -> Float:
     """Return how often each system beats each other one, as an array (systems, systems, resamples); a tie counts half.
 
     The diagonal is 0. ``sums`` are the sums of :func:`_win_terms` over resampled data sets.
@@ -99,14 +99,14 @@ def _wins(sums: Floats) -> Floats:
     return wins
 
 
-def _copeland(sums: Floats, n: int) -> Floats:
+def _copeland(sums: Float, n: int) -> Float:
     wins = _wins(sums)
     beaten = np.where(wins > n / 2, 1.0, np.where(wins == n / 2, 0.5, 0.0))
     beaten[np.arange(len(wins)), np.arange(len(wins))] = 0.0
     return np.asarray(beaten.sum(axis=1))
 
 
-def _bradley_terry(sums: Floats, n: int) -> Floats:
+def _bradley_terry(sums: Float, n: int) -> Float:
     """Return Bradley-Terry strengths that add up to 1, computed by Hunter's iteration.
 
     ``sums`` are how often the first system of each ordered pair is better, over ``n`` data sets (a tie counts half).

@@ -23,27 +23,25 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Float
 from recassay.errors import InputError, UsageError
 
 TUNED_FOR = 500.0  # sum of squares at which the bounds are tightest; for 0/1 metrics: events with one right system
 STEPS, CLOSE = 60, 1e-9  # Newton's method: most steps, and the relative step at which it stops; it takes about three
 
-Floats = NDArray[np.float64]
-
 
 class AnytimeBounds(NamedTuple):
     """The mean difference of two systems up to each event, with bounds that hold at all events at once."""
 
-    mean: Floats
-    low: Floats
-    high: Floats
+    mean: Float
+    low: Float
+    high: Float
 
 
 def anytime_bounds(
-    differences: Floats, *, alpha: float = 0.05, largest: float = 1.0, tuned_for: float = TUNED_FOR
+    differences: Float, *, alpha: float = 0.05, largest: float = 1.0, tuned_for: float = TUNED_FOR
 ) -> AnytimeBounds:
     """Return bounds at every event for the mean of the expected differences so far, valid for any stopping rule.
 
@@ -71,7 +69,7 @@ def anytime_bounds(
     )
 
 
-def boundary(spread: Floats, alpha: float, tuned_for: float = TUNED_FOR, c: float = 1.0) -> Floats:
+def boundary(spread: Float, alpha: float, tuned_for: float = TUNED_FOR, c: float = 1.0) -> Float:
     """Return the bound u(v) that a sum exceeds with probability at most ``alpha``, ever, for each v in ``spread``.
 
     The sum is that of all differences so far, and v the sum of their squares; the bound is one-sided. ``tuned_for`` is
@@ -88,13 +86,13 @@ def boundary(spread: Floats, alpha: float, tuned_for: float = TUNED_FOR, c: floa
 
 
 @functools.cache
-def _knots() -> Floats:
+def _knots() -> Float:
     """Return sums of squares v at which the boundary u(v) is computed exactly; in between it is interpolated."""
     return np.append(0.0, 2.0 ** (np.arange(-40, 241) / 4))
 
 
 @functools.lru_cache(maxsize=64)  # bounds of several windows or systems often have the same parameters
-def _at_knots(n: int, rho: float, c: float, goal: float) -> Floats:
+def _at_knots(n: int, rho: float, c: float, goal: float) -> Float:
     """Return u(v) at the first ``n`` knots; the parameters are those of :func:`_root`.
 
     u is smooth, so a straight line between knots is a good starting point for Newton's method.
@@ -104,7 +102,7 @@ def _at_knots(n: int, rho: float, c: float, goal: float) -> Floats:
     return _root(np.sqrt(2 * (knots + rho) * ends) + 2 * c * ends, knots, rho, c, goal)
 
 
-def _root(s: Floats, v: Floats, rho: float, c: float, goal: float) -> Floats:
+def _root(s: Float, v: Float, rho: float, c: float, goal: float) -> Float:
     """Return the s at which log m(s, v) is ``goal`` for each v, by Newton's method from the starting points ``s``.
 
     ``rho`` is the parameter of the mixture, and ``c`` the largest size of a difference. log m is convex in s, so the
@@ -121,7 +119,7 @@ def _root(s: Floats, v: Floats, rho: float, c: float, goal: float) -> Floats:
     return s
 
 
-def log_mixture(s: Floats, v: Floats, rho: float, c: float = 1.0) -> Floats:
+def log_mixture(s: Float, v: Float, rho: float, c: float = 1.0) -> Float:
     """Return the logarithm of the gamma-exponential mixture m(s, v) of the module.
 
     ``s`` are sums of differences and ``v`` sums of their squares; ``rho`` is the parameter of the mixture, and ``c``
@@ -134,7 +132,7 @@ def log_mixture(s: Floats, v: Floats, rho: float, c: float = 1.0) -> Floats:
     return _log_mixture(s, v, rho, c)[0]
 
 
-def _log_mixture(s: Floats, v: Floats, rho: float, c: float) -> tuple[Floats, Floats]:
+def _log_mixture(s: Float, v: Float, rho: float, c: float) -> tuple[Float, Float]:
     """Return log m(s, v) and its derivative with respect to s; ``rho`` and ``c`` are as in :func:`log_mixture`."""
     from scipy.special import gammainc, gammaln  # late: in older versions it imports linear algebra
 
@@ -162,7 +160,7 @@ def best_rho(tuned_for: float, alpha: float) -> float:
     return tuned_for / (2 * level + math.log(1 + 2 * level))
 
 
-def _check(d: Floats, alpha: float, largest: float, tuned_for: float) -> None:
+def _check(d: Float, alpha: float, largest: float, tuned_for: float) -> None:
     """Raise U102 for a parameter outside its range, I384 for a difference that is NaN or outside [-1, 1].
 
     The differences ``d`` are in units of ``largest``.
@@ -186,7 +184,7 @@ def _check(d: Floats, alpha: float, largest: float, tuned_for: float) -> None:
 
 
 @njit(nogil=True, cache=True)
-def running_sums(values: Floats) -> tuple[Floats, Floats]:
+def running_sums(values: Float) -> tuple[Float, Float]:
     """Return the rounded sums of the first 0, 1, 2, ... values, and the rounding error of each (Neumaier's summation).
 
     The sum of a range is the difference of the two rounded sums plus the difference of the two errors. It is correct to
@@ -203,7 +201,7 @@ def running_sums(values: Floats) -> tuple[Floats, Floats]:
 
 
 @njit(nogil=True, cache=True)
-def faded_sums(values: Floats, fading: float) -> Floats:
+def faded_sums(values: Float, fading: float) -> Float:
     """Return the exponentially fading sum up to each value: S_j = x_j + f S_(j-1), with f = ``fading``."""
     sums = np.empty(values.size)
     last = 0.0

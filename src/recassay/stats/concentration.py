@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from recassay.arrays import Float, Int64
 
 NATS = 0.6931471805599453  # in a bit: ln 2
 TINY = 1e-9  # rounding may leave a product such as 0.1 * 30 slightly above the whole number
 
 
-def gini(counts: NDArray[np.int64]) -> float:
+def gini(counts: Int64) -> float:
     """Return the Gini coefficient of counts: 0 if all are equal; NaN if their sum is 0.
 
     Formula: ``sum_{j=1..n} (2j - n - 1) x_(j) / (n S)``, x ascending, S their sum.
@@ -20,11 +21,10 @@ def gini(counts: NDArray[np.int64]) -> float:
     n, total = counts.size, int(counts.sum())
     if total == 0:
         return float("nan")
-    ascending = np.sort(counts).astype(np.float64)
-    return float((np.arange(1 - n, n, 2) * ascending).sum() / (n * total))
+    return float((np.arange(1 - n, n, 2) * np.sort(counts).astype(np.float64)).sum() / (n * total))
 
 
-def shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def shares(counts: Int64) -> Float:
     """Return the share of the sum that each count above 0 has, ascending.
 
     Sums over sorted shares do not depend on the order of the counts.
@@ -33,7 +33,7 @@ def shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return known / max(int(known.sum()), 1)
 
 
-def entropy(counts: NDArray[np.int64]) -> float:
+def entropy(counts: Int64) -> float:
     """Return the Shannon entropy of counts in bits: log2 of their number if all are equal; NaN if their sum is 0.
 
     Formula: ``-sum (x_i/S) log2 (x_i/S)``, S the sum of the counts x_i. Times ln 2 it is in nats.
@@ -45,7 +45,7 @@ def entropy(counts: NDArray[np.int64]) -> float:
     return float(np.abs((share * np.log2(share)).sum())) if share.size else float("nan")
 
 
-def top_share(counts: NDArray[np.int64], share: float) -> float:
+def top_share(counts: Int64, share: float) -> float:
     """Return the share of the sum held by the largest ``share`` of the counts; NaN if the sum is 0.
 
     The number of the largest counts is ``share`` times that of all counts, rounded up.

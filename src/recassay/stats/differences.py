@@ -12,15 +12,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Float
 from recassay.stats.ranks import signed_ranks
-from recassay.stats.resampling import Floats
 
 Pairs = NDArray[np.intp]
 
 ROUNDING = 1e-12  # relative to the largest input value: differences closer to each other than this are equal
 
 
-def standard_deviation(values: Floats, scale: float) -> float:
+def standard_deviation(values: Float, scale: float) -> float:
     """Return the standard deviation (n - 1) of values; 0 if they differ by no more than a rounding error.
 
     The values are differences of numbers up to ``scale``, which sets the size of a rounding error: 0.3 - 0.2 and
@@ -33,7 +33,7 @@ def standard_deviation(values: Floats, scale: float) -> float:
     return 0.0 if values.max() - values.min() <= ROUNDING * scale else float(values.std(ddof=1))
 
 
-def largest_magnitude(*columns: Floats) -> float:
+def largest_magnitude(*columns: Float) -> float:
     """Return the largest finite absolute value in the columns; 0 if there is none.
 
     >>> largest_magnitude(np.array([0.5, -2.0]), np.array([np.inf, 1.0]))
@@ -56,9 +56,9 @@ class Differences:
     [30.0]
     """
 
-    columns: Floats
+    columns: Float
     pairs: Pairs | None = None
-    largest: Floats | None = None
+    largest: Float | None = None
 
     @property
     def n(self) -> int:
@@ -66,7 +66,7 @@ class Differences:
         return int(self.columns.shape[0])
 
     @cached_property
-    def matrix(self) -> Floats:
+    def matrix(self) -> Float:
         """Return the differences (n, m) in column order, so that a column's sum does not depend on other columns."""
         if self.pairs is None:
             return np.asfortranarray(self.columns)
@@ -74,22 +74,20 @@ class Differences:
             return np.asfortranarray(self.columns[:, self.pairs[:, 0]] - self.columns[:, self.pairs[:, 1]])
 
     @cached_property
-    def scale(self) -> Floats:
+    def scale(self) -> Float:
         """Return for each difference (m,) the largest of the values it was computed from, to judge rounding errors."""
         largest = (
             np.array([largest_magnitude(column) for column in self.columns.T]) if self.largest is None else self.largest
         )
-        if self.pairs is None:
-            return largest
-        return np.asarray(np.maximum(largest[self.pairs[:, 0]], largest[self.pairs[:, 1]]))
+        return largest if self.pairs is None else np.asarray(largest[self.pairs].max(axis=1))
 
     @cached_property
-    def constant(self) -> NDArray[np.bool_]:
+    def constant(self) -> Bool:
         """Return a mask of the differences (m,) that are the same in all units, up to rounding."""
         if not self.n:
             return np.zeros(self.matrix.shape[1], np.bool_)
         with np.errstate(invalid="ignore"):
-            found: NDArray[np.bool_] = np.ptp(self.matrix, axis=0) <= ROUNDING * self.scale
+            found: Bool = np.ptp(self.matrix, axis=0) <= ROUNDING * self.scale
         return found
 
     def take(self, which: Sequence[int]) -> Differences:
@@ -108,7 +106,7 @@ class Differences:
         bad = ~np.isfinite(self.columns).all(axis=0)
         return replace(self, columns=np.where(bad, 0.0, self.columns)) if bad.any() else self
 
-    def resampled(self, resample: Callable[[Floats], Floats]) -> Callable[[int], Floats]:
+    def resampled(self, resample: Callable[[Float], Float]) -> Callable[[int], Float]:
         """Resample the columns once and return a function of j with the resampled sums (B,) of difference j.
 
         ``resample`` turns columns (n, k) into sums (k, B) that are linear in the columns.
@@ -117,7 +115,7 @@ class Differences:
         return lambda j: sums[j] if pairs is None else sums[pairs[j, 0]] - sums[pairs[j, 1]]
 
 
-def d_z(a: Floats, b: Floats) -> float:
+def d_z(a: Float, b: Float) -> float:
     """Return the mean of a - b divided by its standard deviation (n - 1).
 
     >>> d_z(np.array([1.0, 2.0, 6.0]), np.array([0.0, 0.0, 3.0]))
@@ -129,7 +127,7 @@ def d_z(a: Floats, b: Floats) -> float:
     return _ratio(_without_rounding(float(d.mean()), scale), standard_deviation(d, scale))
 
 
-def hedges(a: Floats, b: Floats) -> float:
+def hedges(a: Float, b: Float) -> float:
     """Return d_z times 1 - 3 / (4 (n - 1) - 1), which removes its bias in small samples (Hedges 1981).
 
     >>> round(hedges(np.array([1.0, 2.0, 6.0]), np.array([0.0, 0.0, 3.0])), 6)
@@ -138,7 +136,7 @@ def hedges(a: Floats, b: Floats) -> float:
     return d_z(a, b) * (1 - 3 / (4 * (a.size - 1) - 1)) if a.size > 1 else np.nan
 
 
-def d_av(a: Floats, b: Floats) -> float:
+def d_av(a: Float, b: Float) -> float:
     """Return the mean of a - b divided by the square root of the mean of the two variances.
 
     >>> d_av(np.array([1.0, 3.0]), np.array([0.0, 2.0])) == 1 / 2**0.5
@@ -151,7 +149,7 @@ def d_av(a: Floats, b: Floats) -> float:
     return _ratio(_without_rounding(float((a - b).mean()), scale), pooled)
 
 
-def cliff(a: Floats, b: Floats) -> float:
+def cliff(a: Float, b: Float) -> float:
     """Return Cliff's delta in O(n log n): the share of pairs (a_i, b_j) with a_i > b_j minus that with a_i < b_j.
 
     Reference: Cliff (1993).
@@ -167,7 +165,7 @@ def cliff(a: Floats, b: Floats) -> float:
     return (below - above) / (a.size * b.size)
 
 
-def a12(a: Floats, b: Floats) -> float:
+def a12(a: Float, b: Float) -> float:
     """Return the probability that a unit of a is above a unit of b, ties counting half: (cliff + 1) / 2.
 
     Reference: Vargha and Delaney (2000).
@@ -178,7 +176,7 @@ def a12(a: Floats, b: Floats) -> float:
     return (cliff(a, b) + 1) / 2
 
 
-def rank_biserial(a: Floats, b: Floats) -> float:
+def rank_biserial(a: Float, b: Float) -> float:
     """Return the matched rank-biserial correlation (W+ - W-) / (W+ + W-), without zero differences (Kerby 2014).
 
     >>> rank_biserial(np.array([1.0, 2.0]), np.array([0.0, 4.0]))
@@ -192,7 +190,7 @@ def rank_biserial(a: Floats, b: Floats) -> float:
     return _ratio(float(ranks.sum()), float(np.abs(ranks).sum())) if ranks.any() else np.nan
 
 
-def relative(a: Floats, b: Floats) -> float:
+def relative(a: Float, b: Float) -> float:
     """Return the difference of the means divided by the mean of b.
 
     >>> relative(np.array([3.0]), np.array([2.0]))
@@ -201,7 +199,7 @@ def relative(a: Floats, b: Floats) -> float:
     return _ratio(float((a - b).mean()), float(b.mean())) if a.size and _finite(a, b) else np.nan
 
 
-def _finite(a: Floats, b: Floats) -> bool:
+def _finite(a: Float, b: Float) -> bool:
     return bool(np.isfinite(a).all() and np.isfinite(b).all())
 
 
@@ -219,7 +217,7 @@ def _ratio(top: float, bottom: float) -> float:
     return top / bottom
 
 
-EFFECTS: dict[str, Callable[[Floats, Floats], float]] = {
+EFFECTS: dict[str, Callable[[Float, Float], float]] = {
     "d_z": d_z,
     "hedges": hedges,
     "d_av": d_av,

@@ -11,9 +11,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Float, Int64
 
 ONE = 1 << 1074  # the number 1 in units of the smallest double
 BITS, HALF = 53, 27  # of a significand, and of its lower half
@@ -67,7 +68,7 @@ class ExactSum:
         return _nearest(self.quanta, other.quanta) if other.quanta else math.nan
 
 
-def _of_block(doubles: NDArray[np.float64]) -> ExactSum:
+def _of_block(doubles: Float) -> ExactSum:
     """Return the exact sum of at most TOGETHER doubles, from sums of the halves of their significands by exponent."""
     finite = np.isfinite(doubles)
     with np.errstate(invalid="ignore"):
@@ -90,9 +91,7 @@ def _nearest(top: int, bottom: int) -> float:
 
 
 @njit(nogil=True, cache=True)
-def add_by_group(
-    groups: NDArray[np.int64], values: NDArray[np.float64], counts: NDArray[np.int64], limbs: NDArray[np.int64]
-) -> None:
+def add_by_group(groups: Int64, values: Float, counts: Int64, limbs: Int64) -> None:
     """Add each row of ``values`` (n, m), and its squares, to the sums of its group, in place.
 
     ``groups`` is the group of each row. ``counts`` (groups, m) counts the values that are below 2^31 in size and not
@@ -141,8 +140,8 @@ class GroupSums:
     ([0.30000000000000004, 1.0], [2, 1])
     """
 
-    counts: NDArray[np.int64]  # (groups, m)
-    limbs: NDArray[np.int64]  # (groups, m, 2, LIMBS): sum, sum of squares
+    counts: Int64  # (groups, m)
+    limbs: Int64  # (groups, m, 2, LIMBS): sum, sum of squares
 
     @classmethod
     def zeros(cls, groups: int, columns: int) -> GroupSums:
@@ -150,7 +149,7 @@ class GroupSums:
         return cls(np.zeros((groups, columns), np.int64), np.zeros((groups, columns, 2, LIMBS), np.int64))
 
     @classmethod
-    def of(cls, groups: NDArray[np.int64], values: NDArray[np.float64], n_groups: int) -> GroupSums:
+    def of(cls, groups: Int64, values: Float, n_groups: int) -> GroupSums:
         """Return the counts and sums of the rows of ``values`` (n, m) by group; ``groups`` is the group of each row.
 
         ``n_groups`` is the number of groups.
@@ -159,7 +158,7 @@ class GroupSums:
         add_by_group(groups, np.ascontiguousarray(values), made.counts, made.limbs)
         return made
 
-    def add(self, rows: NDArray[np.int64], other: GroupSums) -> None:
+    def add(self, rows: Int64, other: GroupSums) -> None:
         """Add the groups of ``other`` to the groups numbered ``rows`` of this object.
 
         A number may occur only once in ``rows``.
@@ -167,7 +166,7 @@ class GroupSums:
         self.counts[rows] += other.counts
         self.limbs[rows] += other.limbs
 
-    def take(self, rows: NDArray[np.int64] | slice) -> GroupSums:
+    def take(self, rows: Int64 | slice) -> GroupSums:
         """Return the counts and sums of the groups with the given numbers."""
         return GroupSums(self.counts[rows], self.limbs[rows])
 

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.arrays import Float, Int64
 from recassay.stats.differences import ROUNDING, largest_magnitude
 from recassay.stats.intervals import column_influence, means, t_quantile
-from recassay.stats.resampling import Floats
 from recassay.stats.significance import SMALLEST_P, adjust, t_both_tails
 
 Places = NDArray[np.intp]
-Fold = tuple[NDArray[np.int64], Floats, Floats]  # positions of its units among all, their values, their weights
+Fold = tuple[Int64, Float, Float]  # positions of its units among all, their values, their weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +36,12 @@ class GroupMean:
 
     places: Places
     mean: float
-    influence: Floats
+    influence: Float
     error: float
     scale: float
 
     @classmethod
-    def of(cls, places: Places, values: Floats, weights: Floats | None = None, power: float = 1.0) -> GroupMean:
+    def of(cls, places: Places, values: Float, weights: Float | None = None, power: float = 1.0) -> GroupMean:
         """Return the (weighted) mean of the values of a group, all of them defined.
 
         ``places`` are the positions of the group's units among all units, ascending. With a ``power`` p it is the power
@@ -84,7 +84,8 @@ def difference(a: GroupMean, b: GroupMean, *, level: float = 0.95, disjoint: boo
     The variance is se_a^2 + se_b^2 - 2 cov, with cov = sum L_i L'_i / sqrt(n_a (n_a - 1) n_b (n_b - 1)) over the units
     in both groups. L_i and L'_i are the influences of unit i on the two means: for plain means, its value minus the
     group's mean. Without units in both groups this is Welch's test, with Satterthwaite's degrees of freedom; with them,
-    the smaller number of units less 1, as in a paired test.
+    the smaller number of units less 1, as in a paired test. If no unit differs from its group's mean, up to rounding,
+    the interval is the difference itself, and p the smallest float, or 1 without a difference.
 
     >>> a = GroupMean.of(np.arange(3), np.array([1.0, 2.0, 4.0]))
     >>> b = GroupMean.of(np.arange(3, 7), np.array([2.0, 3.0, 5.0, 6.0]))
@@ -92,9 +93,17 @@ def difference(a: GroupMean, b: GroupMean, *, level: float = 0.95, disjoint: boo
     >>> round(welch.difference, 6), round(welch.low, 6), round(welch.high, 6), round(welch.p, 6)
     (-1.666667, -4.957701, 1.624367, 0.247722)
     """
-    gap, error, freedom = _standardised(a, b, disjoint=disjoint)
-    reach = error * t_quantile((1 + level) / 2, freedom) if error > 0 else error  # NaN stays NaN
-    return GroupDifference(gap, gap - reach, gap + reach, _p(gap, error, freedom))
+    gap = a.mean - b.mean
+    covariance, shared = (0.0, 0) if disjoint else _covariance(a, b)
+    variance, smallest = a.error**2 + b.error**2 - 2 * covariance, ROUNDING * max(a.scale, b.scale)
+    if not np.isfinite(variance) or not np.isfinite(gap):
+        return GroupDifference(gap, float("nan"), float("nan"), float("nan"))
+    if variance <= smallest**2:  # no unit differs from the mean of its group
+        gap = 0.0 if abs(gap) <= smallest else gap
+        return GroupDifference(gap, gap, gap, SMALLEST_P if gap else 1.0)
+    error, freedom = float(np.sqrt(variance)), float(min(a.size, b.size) - 1) if shared else _satterthwaite(a, b)
+    reach, p = error * t_quantile((1 + level) / 2, freedom), float(t_both_tails(gap / error, freedom))
+    return GroupDifference(gap, gap - reach, gap + reach, min(max(p, SMALLEST_P), 1.0))
 
 
 def p_of_pairs(groups: Sequence[GroupMean], correction: str, *, disjoint: bool = False) -> dict[tuple[int, int], float]:
@@ -108,43 +117,12 @@ def p_of_pairs(groups: Sequence[GroupMean], correction: str, *, disjoint: bool =
     {(0, 1): 0.5185, (0, 2): 0.0013, (1, 2): 0.0013}
     """
     pairs = list(itertools.combinations(range(len(groups)), 2))
-    p = np.array([_p(*_standardised(groups[i], groups[j], disjoint=disjoint)) for i, j in pairs])
+    p = np.array([difference(groups[i], groups[j], disjoint=disjoint).p for i, j in pairs])
     return dict(zip(pairs, adjust(p, correction).tolist(), strict=True))
 
 
 def _root(mean: float, power: float) -> float:
     return mean if power == 1 else mean ** (1 / power)
-
-
-def _standardised(a: GroupMean, b: GroupMean, *, disjoint: bool) -> tuple[float, float, float]:
-    """Return (difference of two means, its standard error, degrees of freedom).
-
-    Error and degrees of freedom are NaN if undefined. If no unit differs from its group's mean, up to rounding, the
-    error is 0 and the degrees of freedom infinite; a difference as small as a rounding error is then 0, too.
-    ``disjoint`` says that no unit is in both groups.
-    """
-    gap = a.mean - b.mean
-    covariance, shared = (0.0, 0) if disjoint else _covariance(a, b)
-    variance, smallest = a.error**2 + b.error**2 - 2 * covariance, ROUNDING * max(a.scale, b.scale)
-    if not np.isfinite(variance) or not np.isfinite(gap):
-        return gap, float("nan"), float("nan")
-    if variance <= smallest**2:  # no unit differs from the mean of its group
-        return 0.0 if abs(gap) <= smallest else gap, 0.0, float("inf")
-    freedom = float(min(a.size, b.size) - 1) if shared else _satterthwaite(a, b)
-    return gap, float(np.sqrt(variance)), freedom
-
-
-def _p(gap: float, error: float, freedom: float) -> float:
-    """Return the two-sided p-value, in (0, 1], of a difference ``gap`` with this standard error under a t distribution.
-
-    ``freedom`` are the degrees of freedom. With an ``error`` of 0 the result is 1 without a difference, else the
-    smallest float; NaN stays NaN.
-    """
-    if np.isnan(error):
-        return float("nan")
-    if error == 0:
-        return SMALLEST_P if gap else 1.0
-    return min(max(float(t_both_tails(gap / error, freedom)), SMALLEST_P), 1.0)
 
 
 def _covariance(a: GroupMean, b: GroupMean) -> tuple[float, int]:
@@ -167,7 +145,7 @@ def _satterthwaite(a: GroupMean, b: GroupMean) -> float:
     return float(total**2 / sum(variance**2 / freedom for variance, freedom in shares))
 
 
-def pooled_values(folds: Iterable[Fold], size: int, power: float = 1.0) -> tuple[Floats, Floats]:
+def pooled_values(folds: Iterable[Fold], size: int, power: float = 1.0) -> tuple[Float, Float]:
     """Return (values, weights) of ``size`` units: each unit's power mean over folds, and its sum of weights.
 
     A fold is (positions of its units, their values, their weights), and ``power`` 1 is the arithmetic mean. A unit may
@@ -181,13 +159,13 @@ def pooled_values(folds: Iterable[Fold], size: int, power: float = 1.0) -> tuple
     """
     places, values, counts = (np.concatenate(column) for column in zip(*folds, strict=True))
     total = np.bincount(places, np.where(counts > 0, values, 0.0) ** power * counts, size)
-    weight: Floats = np.bincount(places, counts, size).astype(np.float64)
+    weight: Float = np.bincount(places, counts, size).astype(np.float64)
     value = np.full(size, np.nan)
     np.divide(total, weight, out=value, where=weight > 0)
     return value if power == 1 else value ** (1 / power), weight
 
 
-def defined_weights(values: Floats, weights: Floats | None) -> Floats:
+def defined_weights(values: Float, weights: Float | None) -> Float:
     """Return the weight of every value, 0 if the value is NaN; ``weights`` None means that all others are 1."""
     defined = ~np.isnan(values)
     return defined.astype(np.float64) if weights is None else np.where(defined, weights, 0.0)

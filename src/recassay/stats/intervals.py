@@ -12,35 +12,34 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recassay.errors import UsageError
+from recassay.arrays import Bool, Float
 from recassay.naming import choices
-from recassay.naming.arguments import check_fields
-from recassay.naming.grammar import suggest
-from recassay.stats.memo import column_digests, digest_of, is_remembering, remembered
-from recassay.stats.resampling import Floats, Progress, ResamplingOptions, bootstrap_sums, check_resamples
+from recassay.naming.arguments import CheckedOptions
+from recassay.stats.resampling import (
+    Progress,
+    ResamplingOptions,
+    bootstrap_sums,
+    column_digests,
+    digest_of,
+    is_remembering,
+    remembered,
+)
 
 LARGE = 50_000  # above this many units `bootstrap` is the analytic ABC, which then hardly differs from BCa
 NORMAL = NormalDist()
 NO_RESAMPLES = np.empty(0)
 Bounds = tuple[float, float]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Uncertainty:
+class Uncertainty(CheckedOptions):
     """Options of confidence intervals; if ``method`` is None, no intervals are computed."""
 
     method: choices.IntervalMethod | None = "bootstrap"
     level: float = 0.95
     resamples: int = 10_000
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Raise U107 for an unknown method, U102 if the number of resamples cannot be used."""
-        check_fields(self)
-        check_resamples(self.resamples)
 
 
 BOOTSTRAP = Uncertainty()
@@ -54,10 +53,10 @@ class ColumnInfluence:
     """
 
     estimate: float
-    influence: Floats  # L_i: the change of the mean per share of weight moved to unit i; sums to 0
+    influence: Float  # L_i: the change of the mean per share of weight moved to unit i; sums to 0
     curvature: float  # k in t + lambda sigma / (1 + lambda k): 0 for a plain mean
-    weighted_jackknife: Floats | None  # the jackknife if units have weights
-    resampled: Floats  # the mean in every resample; empty for analytic methods
+    weighted_jackknife: Float | None  # the jackknife if units have weights
+    resampled: Float  # the mean in every resample; empty for analytic methods
 
     @property
     def units(self) -> int:
@@ -65,7 +64,7 @@ class ColumnInfluence:
         return self.influence.size
 
     @property
-    def jackknife(self) -> Floats:
+    def jackknife(self) -> Float:
         """Return u_i of each unit: the mean of all leave-one-out estimates minus the estimate without the unit."""
         return self.influence / (self.units - 1) if self.weighted_jackknife is None else self.weighted_jackknife
 
@@ -80,7 +79,7 @@ class ColumnInfluence:
         return float(np.sqrt(self.squares / (self.units * (self.units - 1))))
 
 
-def drop_unweighted_infinities(values: Floats, weights: Floats) -> Floats:
+def drop_unweighted_infinities(values: Float, weights: Float) -> Float:
     """Return the values with 0 in place of infinite values of weight 0, whose product would be NaN.
 
     >>> drop_unweighted_infinities(np.array([np.inf, 2.0, np.inf]), np.array([0.0, 0.0, 1.0])).tolist()
@@ -90,7 +89,7 @@ def drop_unweighted_infinities(values: Floats, weights: Floats) -> Floats:
     return np.where(unweighted, 0.0, values) if unweighted.any() else values
 
 
-def means(values: Floats, weights: Floats | None = None) -> Floats:
+def means(values: Float, weights: Float | None = None) -> Float:
     """Return the mean of each column of values (n, m): sum(w v) / sum(w), by default w = 1; NaN if sum(w) is 0.
 
     >>> means(np.array([[1.0], [4.0]]), np.array([[2.0], [1.0]])).tolist()
@@ -108,7 +107,7 @@ def means(values: Floats, weights: Floats | None = None) -> Floats:
     return mean
 
 
-def mean_of(values: Floats, weights: Floats | None, power: float = 1.0) -> float:
+def mean_of(values: Float, weights: Float | None, power: float = 1.0) -> float:
     """Return the power mean of the values that are defined; power 1 is the arithmetic mean."""
     undefined = np.isnan(values)
     if undefined.any():
@@ -119,8 +118,8 @@ def mean_of(values: Floats, weights: Floats | None, power: float = 1.0) -> float
 
 
 def intervals(
-    values: Floats,
-    weights: Floats | None = None,
+    values: Float,
+    weights: Float | None = None,
     *,
     method: str = "bootstrap",
     level: float = 0.95,
@@ -128,7 +127,7 @@ def intervals(
     seed: int = 0,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> tuple[Floats, Floats]:
+) -> tuple[Float, Float]:
     """Return lower and upper bounds (m,) for the means of values (n, m); all columns share the same resamples.
 
     ``bca`` corrects the bootstrap percentiles for bias and skewness. ``bootstrap`` is ``bca`` up to 50,000 units, above
@@ -159,8 +158,8 @@ def intervals(
 
 
 def _bounds_of_columns(
-    values: Floats, weights: Floats | None, method: str, level: float, options: ResamplingOptions
-) -> tuple[Floats, Floats]:
+    values: Float, weights: Float | None, method: str, level: float, options: ResamplingOptions
+) -> tuple[Float, Float]:
     """Return lower and upper bounds (m,) for the means of values (n, m), by a method other than ``bootstrap``."""
     values = values if weights is None else drop_unweighted_infinities(values, weights)
     estimate = means(values, weights)
@@ -245,7 +244,7 @@ def abc(column: ColumnInfluence, level: float) -> Bounds:
     return float(low), float(high)
 
 
-def acceleration(influence: Floats) -> float:
+def acceleration(influence: Float) -> float:
     """Return the BCa acceleration, a sixth of the skewness of the estimate; 0 if no unit has any influence.
 
     Units that differ only by a rounding error have no influence.
@@ -276,18 +275,14 @@ _METHODS: dict[str, Callable[[ColumnInfluence, float], Bounds]] = {
     "bca": bca, "percentile": percentile, "abc": abc, "normal": normal,
 }  # fmt: skip
 _RESAMPLING = ("bca", "percentile")
-METHODS = ("bootstrap", *_METHODS)
 
 
 def _resolve(method: str, units: int) -> str:
-    if method == "bootstrap":
-        return "bca" if units <= LARGE else "abc"
-    if method not in METHODS:
-        raise UsageError("U107", f"there is no interval method '{method}'", hint=suggest(method, METHODS))
-    return method
+    """Return the method that ``bootstrap`` stands for with this number of units; another method itself."""
+    return method if method != "bootstrap" else "bca" if units <= LARGE else "abc"
 
 
-def _constant_and_varying(values: Floats, weights: Floats | None) -> tuple[Flags, Flags]:
+def _constant_and_varying(values: Float, weights: Float | None) -> tuple[Bool, Bool]:
     """Return two masks of columns: True where all values are equal, and True where values differ.
 
     Only units with a weight count; a column with fewer than two of them, or an infinite value, is in neither mask.
@@ -300,30 +295,28 @@ def _constant_and_varying(values: Floats, weights: Floats | None) -> tuple[Flags
     return enough & (low == high), enough & (high > low)
 
 
-def _resampled_means(v: Floats, w: Floats | None, options: ResamplingOptions) -> Floats:
+def _resampled_means(v: Float, w: Float | None, options: ResamplingOptions) -> Float:
     """Return the mean of each column in every resample (m, resamples); NaN where a resample has no weight."""
     resamples = options.n_resamples(10_000)
     if w is None:
         return bootstrap_sums(v.T, resamples, options) / float(v.shape[0])
     shared = w[:, :1] if np.array_equal(w, np.broadcast_to(w[:, :1], w.shape)) else w
     m = v.shape[1]
-    stacked = np.concatenate([(v * w).T, shared.T])
-    sums = bootstrap_sums(stacked, resamples, options)
+    sums = bootstrap_sums(np.concatenate([(v * w).T, shared.T]), resamples, options)
     bottom = np.broadcast_to(sums[m:], (m, resamples))
     ratio = np.full((m, resamples), np.nan)
     np.divide(sums[:m], bottom, out=ratio, where=bottom != 0)
     return ratio
 
 
-def column_influence(v: Floats, w: Floats | None, estimate: float, resampled: Floats = NO_RESAMPLES) -> ColumnInfluence:
+def column_influence(v: Float, w: Float | None, estimate: float, resampled: Float = NO_RESAMPLES) -> ColumnInfluence:
     """Return the influence of each unit of a column ``v`` with weights ``w`` on its mean ``estimate``.
 
     ``resampled`` are the means of the column in resamples, which the result keeps.
     """
     n = v.size
     if w is None:
-        influence = v - estimate
-        return ColumnInfluence(estimate, influence, 0.0, None, resampled)
+        return ColumnInfluence(estimate, v - estimate, 0.0, None, resampled)
     w = np.ascontiguousarray(w)  # one pass over a column of a table, where the sums below make five
     mean_weight, moved = w.mean(), w * (v - estimate)
     influence = moved / mean_weight
@@ -333,6 +326,6 @@ def column_influence(v: Floats, w: Floats | None, estimate: float, resampled: Fl
     return ColumnInfluence(estimate, influence, curvature, leave_one_out.mean() - leave_one_out, resampled)
 
 
-def _quantiles(resampled: Floats, low: float, high: float) -> Bounds:
+def _quantiles(resampled: Float, low: float, high: float) -> Bounds:
     below, above = np.nanquantile(resampled, [low, high]).tolist()
     return below, above

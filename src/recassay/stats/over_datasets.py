@@ -14,16 +14,16 @@ from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import chdtrc, fdtrc, ndtr, stdtr
 
+from recassay.arrays import Float, Int64
 from recassay.draws import gammas
 from recassay.errors import UsageError
+from recassay.naming.arguments import checks_types
 from recassay.rng import derive
 from recassay.stats.differences import largest_magnitude, standard_deviation
 from recassay.stats.ranks import mid_ranks
-from recassay.stats.resampling import Floats
 
 MOST_ORDERS = 50_000  # orders of the systems in one block that the exact test enumerates
 MOST_SUMS = 2_000_000  # rank sums times orders that it holds at once
@@ -46,8 +46,8 @@ class Friedman:
     p_exact: float
 
 
-def friedman(table: Floats, *, alpha: float = 0.05, higher_is_better: bool = True) -> Friedman:
-    """Return Friedman's test of a table (blocks, systems): whether the mean ranks of the systems differ.
+def friedman(table: Float, *, alpha: float = 0.05, higher_is_better: bool = True) -> Friedman:
+    """Return Friedman's test of a table (blocks, systems), at least 2 by 3: whether the mean ranks of systems differ.
 
     chi-square = (k - 1) sum_j (R_j - N (k + 1) / 2)^2 / (sum of squared ranks - N k (k + 1)^2 / 4), F = (N - 1) chi2 /
     (N (k - 1) - chi2), critical difference = q_alpha sqrt(k (k + 1) / (6 N)). If all systems tie in every block, p = 1.
@@ -56,9 +56,6 @@ def friedman(table: Floats, *, alpha: float = 0.05, higher_is_better: bool = Tru
     (1.333..., 2.0, 2.666...)
     """
     blocks, systems = table.shape
-    if systems < 3 or blocks < 2:
-        what = f"Friedman's test needs at least 3 systems and 2 data sets, got {systems} systems on {blocks} data sets"
-        raise UsageError("U113", what, hint="for two systems use a paired test")
     ranks = np.array([mid_ranks(-row if higher_is_better else row) for row in table])
     centre = (systems + 1) / 2
     spread = float(np.sum((ranks - centre) ** 2))
@@ -77,7 +74,7 @@ def friedman(table: Floats, *, alpha: float = 0.05, higher_is_better: bool = Tru
     )
 
 
-def exact_p(ranks: Floats) -> float:
+def exact_p(ranks: Float) -> float:
     """Return the exact p-value of Friedman's test, from ranks (blocks, systems); NaN if that is too much work.
 
     Under the null every order of the systems is equally likely in every block. The distribution of the rank sums is
@@ -103,9 +100,7 @@ def exact_p(ranks: Floats) -> float:
     return min(1.0, float(chance[spread >= observed].sum()))
 
 
-def _added(
-    sums: NDArray[np.int64], chance: Floats, orders: NDArray[np.int64], shares: Floats, powers: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], Floats]:
+def _added(sums: Int64, chance: Float, orders: Int64, shares: Float, powers: Int64) -> tuple[Int64, Float]:
     """Return the possible sorted rank sums after one more block, and their probabilities.
 
     ``sums`` (states, systems) and ``chance`` are the rank sums and probabilities before it. ``orders`` are the ranks
@@ -114,7 +109,7 @@ def _added(
     found = np.sort((sums[:, None, :] + orders).reshape(-1, sums.shape[1]), axis=1)
     _, first, state = np.unique(found @ powers, return_index=True, return_inverse=True)
     merged = np.bincount(state.ravel(), weights=np.outer(chance, shares).ravel()).astype(np.float64)
-    distinct: NDArray[np.int64] = found[first]
+    distinct: Int64 = found[first]
     return distinct, merged
 
 
@@ -125,8 +120,7 @@ def nemenyi_q(systems: int, alpha: float = 0.05) -> float:
     >>> round(nemenyi_q(2), 6), round(nemenyi_q(3), 6)
     (1.959964, 2.343701)
     """
-    q = brentq(lambda q: range_tail(q, systems) - alpha, 1e-9, 60.0, xtol=1e-12)
-    return float(q) / float(np.sqrt(2))
+    return float(brentq(lambda q: range_tail(q, systems) - alpha, 1e-9, 60.0, xtol=1e-12)) / float(np.sqrt(2))
 
 
 def nemenyi_p(rank_difference: float, systems: int, blocks: int) -> float:
@@ -168,7 +162,8 @@ class Chances(NamedTuple):
     better: float
 
 
-def signed_rank(differences: Floats, *, rope: float, seed: int = 0, samples: int = SAMPLES) -> Chances:
+@checks_types
+def signed_rank(differences: Float, *, rope: float, seed: int = 0, samples: int = SAMPLES) -> Chances:
     """Return the Bayesian signed-rank test: probabilities that a is worse than b, equivalent, or better.
 
     ``differences`` are mean(a) - mean(b) on several data sets; those within ``rope`` of 0 count as equivalent. The
@@ -183,7 +178,6 @@ def signed_rank(differences: Floats, *, rope: float, seed: int = 0, samples: int
     Chances(worse=0.0, equivalent=1.0, better=0.0)
     """
     d = np.append(0.0, np.asarray(differences, np.float64))
-    check_rope(rope)
     order = np.argsort(d, kind="stable")
     ascending = d[order]
     sums = ascending[:, None] + ascending
@@ -201,7 +195,7 @@ def signed_rank(differences: Floats, *, rope: float, seed: int = 0, samples: int
 
 
 @functools.lru_cache(maxsize=2)  # all pairs of systems use the same draws, and the draws are most of the work
-def _random_shares(count: int, seed: int, samples: int) -> tuple[Floats, ...]:
+def _random_shares(count: int, seed: int, samples: int) -> tuple[Float, ...]:
     """Return Dirichlet distributed shares (samples, 1 + count), in blocks of rows.
 
     The first column is for the prior's difference of 0, the others for ``count`` data sets.
@@ -211,7 +205,7 @@ def _random_shares(count: int, seed: int, samples: int) -> tuple[Floats, ...]:
     return tuple(dirichlets(rng, strengths, min(BLOCK, samples - begin)) for begin in range(0, samples, BLOCK))
 
 
-def dirichlets(rng: np.random.Generator, alphas: Floats, rows: int) -> Floats:
+def dirichlets(rng: np.random.Generator, alphas: Float, rows: int) -> Float:
     """Return (rows, len(alphas)) shares; each row sums to 1 and is Dirichlet distributed with parameters ``alphas``.
 
     >>> dirichlets(derive(1, "example"), np.ones(3), 2).sum(axis=1).round(12).tolist()
@@ -224,7 +218,8 @@ def dirichlets(rng: np.random.Generator, alphas: Floats, rows: int) -> Floats:
     return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
 
 
-def correlated_t(differences: Floats, *, rho: float, rope: float) -> Chances:
+@checks_types
+def correlated_t(differences: Float, *, rho: float, rope: float) -> Chances:
     """Return the Bayesian correlated t-test for folds of one data set, which share most of their training rows.
 
     Let m and s^2 be the mean and variance of the n differences, one per fold. The posterior of the difference is m plus
@@ -235,7 +230,6 @@ def correlated_t(differences: Floats, *, rho: float, rope: float) -> Chances:
     [0.0056, 0.0649, 0.9294]
     """
     d = np.asarray(differences, np.float64)
-    check_rope(rope)
     if d.size < 2 or not 0 <= rho < 1:
         what = f"the correlated t-test needs at least 2 folds and 0 <= rho < 1, got {d.size} folds and rho={rho:g}"
         raise UsageError("U102", what, hint="rho=1/k for k folds")
@@ -246,10 +240,3 @@ def correlated_t(differences: Floats, *, rho: float, rope: float) -> Chances:
     worse = float(stdtr(d.size - 1, (-rope - mean) / spread))
     better = float(stdtr(d.size - 1, (mean - rope) / spread))
     return Chances(worse, 1 - worse - better, better)
-
-
-def check_rope(rope: float) -> None:
-    """Raise U102 unless ``rope``, half the width of the region of practical equivalence, is finite and at least 0."""
-    if not (np.isfinite(rope) and rope >= 0):
-        what = f"rope must be a finite number of at least 0, got {rope:g}"
-        raise UsageError("U102", what, where=f"rope={rope:g}", hint="the largest difference that does not matter: 0.01")

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from recassay.arrays import Float, Int64
 from recassay.stats.intervals import t_quantile
-from recassay.stats.resampling import Floats
 
 # Before they are compared, numbers are rounded to this many decimals relative to the largest value they were computed
 # from: 0.1 + 0.2 must tie with 0.3, 0.50 - 0.45 with 0.40 - 0.35, and 5e8 - 4e8 with 4e8 - 3e8.
 DIGITS = 10
 
 
-def rounded(values: ArrayLike, axis: int = -1) -> Floats:
+def rounded(values: ArrayLike, axis: int = -1) -> Float:
     """Return values for comparison: numbers that differ by no more than rounding errors become equal.
 
     They are divided by the largest finite absolute value along ``axis`` and rounded to :data:`DIGITS` decimals.
@@ -27,7 +27,7 @@ def rounded(values: ArrayLike, axis: int = -1) -> Floats:
     return np.round(numbers / np.where(largest > 0, largest, 1.0), DIGITS)
 
 
-def mid_ranks(x: Floats) -> Floats:
+def mid_ranks(x: Float) -> Float:
     """Return ranks from 1; values that are equal up to rounding share the mean of their ranks.
 
     >>> mid_ranks(np.array([3.0, 1.0, 3.0])).tolist()
@@ -37,7 +37,7 @@ def mid_ranks(x: Floats) -> Floats:
     return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[inverse])
 
 
-def signed_ranks(d: Floats, *, scale: float = 1.0, rank_zeros: bool = False) -> Floats:
+def signed_ranks(d: Float, *, scale: float = 1.0, rank_zeros: bool = False) -> Float:
     """Return the sign of each difference times the mid-rank of its absolute value, without the zeros.
 
     Zeros are dropped before ranking, or with ``rank_zeros`` after it (Pratt 1959). ``scale`` is the largest of the
@@ -72,7 +72,7 @@ def kendall(left: ArrayLike, right: ArrayLike) -> float:
     return float(kendall_taus(left, right)[1])
 
 
-def kendall_taus(left: ArrayLike, right: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def kendall_taus(left: ArrayLike, right: ArrayLike) -> tuple[Float, Float]:
     """Return (tau-a, tau-b), Kendall's tau of ``left`` and ``right`` along the last axis; tau-a divides by all pairs.
 
     >>> [tau.round(6).tolist() for tau in kendall_taus([[1, 2, 3], [1, 2, 3]], [[1, 3, 2], [1, 1, 2]])]
@@ -86,7 +86,7 @@ def kendall_taus(left: ArrayLike, right: ArrayLike) -> tuple[NDArray[np.float64]
         return np.divide(agree, float(pairs)), agree / np.sqrt(untied.astype(np.float64))
 
 
-def pair_signs(values: ArrayLike) -> NDArray[np.int64]:
+def pair_signs(values: ArrayLike) -> Int64:
     """Return for every pair of numbers along the last axis 1 if the second is larger, 0 if equal, -1 if smaller.
 
     Numbers that differ by no more than rounding errors are equal.

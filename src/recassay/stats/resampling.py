@@ -2,31 +2,42 @@
 
 Every resample is a pure function of (seed, number of units, index of the resample). So all columns of a call share
 their resamples, and the bits do not depend on the number of threads.
+
+A study that gains a system or a metric draws the same resamples of the same columns again; with a memo it draws only
+those of new columns. A result in a memo has the bits of one that is computed, because no column depends on another.
+
+>>> with remembering({}) as memo:
+...     first = remembered(["a", "b"], lambda missing: [(float(len(missing)), 0.0) for _ in missing])
+...     again = remembered(["a", "c"], lambda missing: [(float(len(missing)), 0.0) for _ in missing])
+>>> first, again, memo.taken, memo.computed
+([(2.0, 0.0), (2.0, 0.0)], [(2.0, 0.0), (1.0, 0.0)], 1, 3)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Float
 from recassay.draws import multinomials
-from recassay.errors import UsageError
+from recassay.naming.arguments import CheckedOptions
 from recassay.rng import derive, derive_seed
 from recassay.threads import available
 
-Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]  # (blocks done, total blocks)
-
-MOST_RESAMPLES = 10_000_000  # more would change no digit of an interval that is shown
 
 
 @dataclass(frozen=True)
-class ResamplingOptions:
+class ResamplingOptions(CheckedOptions):
     """Options of resampling; ``resamples`` "auto" lets the method decide, ``threads`` None takes all cores."""
 
     seed: int = 0
@@ -40,17 +51,7 @@ class ResamplingOptions:
         >>> ResamplingOptions().n_resamples(10_000)
         10000
         """
-        if self.resamples == "auto":
-            return automatic
-        return check_resamples(self.resamples)
-
-
-def check_resamples(resamples: int | str) -> int:
-    """Return ``resamples`` unchanged; raise U102 if it is text, or not a whole number from 1 to ``MOST_RESAMPLES``."""
-    if isinstance(resamples, str) or not isinstance(resamples, int) or not 1 <= resamples <= MOST_RESAMPLES:
-        what = f"resamples must be a whole number from 1 to {MOST_RESAMPLES:,}, got {resamples!r}"
-        raise UsageError("U102", what, hint="leave resamples out for the default")
-    return resamples
+        return automatic if isinstance(self.resamples, str) else self.resamples
 
 
 # These constants fix the random streams: a change here changes results.
@@ -58,7 +59,7 @@ BOOTSTRAP_BLOCK = 256  # resamples per task, a multiple of LANES
 FLIP_BLOCK = 2048  # resamples per task
 
 
-def bootstrap_sums(columns: Floats, resamples: int, options: ResamplingOptions) -> Floats:
+def bootstrap_sums(columns: Float, resamples: int, options: ResamplingOptions) -> Float:
     """Return the sums (m, resamples) of columns (m, n) over n units drawn with replacement.
 
     A resample first draws how many of its n draws fall into each chunk of 1,024 units (multinomial). Then it draws the
@@ -73,7 +74,7 @@ def bootstrap_sums(columns: Floats, resamples: int, options: ResamplingOptions) 
     sizes = np.diff(np.append(np.arange(0, n, CHUNK), n))
     key = _key(options.seed, "bootstrap", n)
 
-    def block(first: int) -> Floats:
+    def block(first: int) -> Float:
         draws = multinomials(derive(options.seed, "bootstrap", n, first), n, sizes, BOOTSTRAP_BLOCK)
         sums = np.zeros((m, BOOTSTRAP_BLOCK))
         bootstrap_block(padded, n, draws, first, key, sums)
@@ -82,7 +83,7 @@ def bootstrap_sums(columns: Floats, resamples: int, options: ResamplingOptions) 
     return _over_blocks(block, m, resamples, BOOTSTRAP_BLOCK, options)
 
 
-def flipped_sums(columns: Floats, resamples: int, options: ResamplingOptions) -> Floats:
+def flipped_sums(columns: Float, resamples: int, options: ResamplingOptions) -> Float:
     """Return the sums (m, resamples) of columns (m, n) whose n units get random signs, the same for all columns.
 
     >>> bool(np.all(np.abs(flipped_sums(np.ones((1, 3)), 100, ResamplingOptions(seed=1))) <= 3))
@@ -92,7 +93,7 @@ def flipped_sums(columns: Floats, resamples: int, options: ResamplingOptions) ->
     padded = _padded(columns, WORD)
     key = _key(options.seed, "flips", n)
 
-    def block(first: int) -> Floats:
+    def block(first: int) -> Float:
         sums = np.zeros((m, FLIP_BLOCK))
         flip_block(padded, first, key, sums)
         return sums
@@ -100,7 +101,7 @@ def flipped_sums(columns: Floats, resamples: int, options: ResamplingOptions) ->
     return _over_blocks(block, m, resamples, FLIP_BLOCK, options)
 
 
-def signed_sums(columns: Floats) -> Floats:
+def signed_sums(columns: Float) -> Float:
     """Return the sums (m, 2^n) of columns (n, m) under every pattern of signs of the n units.
 
     Units are added in order.
@@ -121,7 +122,7 @@ def _key(seed: int, purpose: str, n: int) -> np.uint64:
     return np.uint64(derive_seed(seed, purpose, n) & 0xFFFFFFFFFFFFFFFF)
 
 
-def _padded(columns: Floats, multiple: int) -> Floats:
+def _padded(columns: Float, multiple: int) -> Float:
     """Return a copy of columns (m, n) with zeros appended to each, so that n is a multiple of ``multiple``."""
     m, n = columns.shape
     padded = np.zeros((m, -(-n // multiple) * multiple))
@@ -129,9 +130,7 @@ def _padded(columns: Floats, multiple: int) -> Floats:
     return padded
 
 
-def _over_blocks(
-    block: Callable[[int], Floats], m: int, resamples: int, size: int, options: ResamplingOptions
-) -> Floats:
+def _over_blocks(block: Callable[[int], Float], m: int, resamples: int, size: int, options: ResamplingOptions) -> Float:
     """Return the sums (m, resamples), computed on threads in blocks of ``size`` resamples.
 
     ``block(first)`` returns the sums of the block that begins with resample ``first``. Whole blocks are always
@@ -267,3 +266,74 @@ def flip_block(columns, first, key, sums):  # type: ignore[no-untyped-def]
                 for group in range(8):
                     total += table[group, (word >> np.uint64(8 * group)) & np.uint64(255)]
                 sums[j, r] += total
+
+
+Numbers = tuple[float, ...]
+
+
+@dataclass
+class Memo:
+    """A cache of resampling results; the key of a result is a digest of everything it was computed from.
+
+    ``known`` are the results from before, ``used`` those used since. ``taken`` counts the results that were found in
+    the cache, ``computed`` those that were not.
+    """
+
+    known: dict[str, Numbers]
+    used: dict[str, Numbers] = field(default_factory=dict)
+    taken: int = 0
+    computed: int = 0
+
+
+_ACTIVE: ContextVar[Memo | None] = ContextVar("memo", default=None)
+
+
+@contextmanager
+def remembering(known: dict[str, Numbers]) -> Iterator[Memo]:
+    """Keep the results of bootstraps and tests in a cache within a ``with`` block; yield the cache.
+
+    ``known`` are results from before. The key of a result is a digest of all that it was computed from.
+    """
+    memo = Memo(known)
+    before = _ACTIVE.set(memo)
+    try:
+        yield memo
+    finally:
+        _ACTIVE.reset(before)
+
+
+def is_remembering() -> bool:
+    """Return whether a cache of resampling results is in use; only then is it worth computing digests."""
+    return _ACTIVE.get() is not None
+
+
+def remembered(keys: Sequence[str], compute: Callable[[list[int]], Sequence[Numbers]]) -> list[Numbers]:
+    """Return the result of every key from the cache in use; compute those that are missing and store them.
+
+    ``compute`` takes the positions of the missing keys in ``keys`` and returns their results.
+    """
+    memo = _ACTIVE.get()
+    assert memo is not None, "call it only while results are remembered"
+    missing = [place for place, key in enumerate(keys) if key not in memo.known and key not in memo.used]
+    memo.taken, memo.computed = memo.taken + len(keys) - len(missing), memo.computed + len(missing)
+    if missing:
+        for place, numbers in zip(missing, compute(missing), strict=True):
+            memo.used[keys[place]] = numbers
+    for key in keys:
+        memo.used.setdefault(key, memo.known.get(key, ()))
+    return [memo.used[key] for key in keys]
+
+
+def digest_of(*parts: Any) -> str:
+    """Return a digest of plain values and arrays; of an array its bytes count, not its shape or type."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        is_array = isinstance(part, np.ndarray)
+        digest.update(np.ascontiguousarray(part).tobytes() if is_array else repr(part).encode())
+        digest.update(b"|")
+    return digest.hexdigest()
+
+
+def column_digests(columns: NDArray[Any]) -> list[str]:
+    """Return a digest of each column of a table (n, m)."""
+    return [digest_of(column) for column in columns.T]

@@ -16,13 +16,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.arrays import Float
 from recassay.errors import UsageError
-from recassay.naming.grammar import suggest
 from recassay.stats.differences import ROUNDING, Differences
 from recassay.stats.intervals import means
-from recassay.stats.memo import column_digests, digest_of, is_remembering, remembered
 from recassay.stats.ranks import signed_ranks
-from recassay.stats.resampling import Floats, ResamplingOptions, bootstrap_sums, flipped_sums, signed_sums
+from recassay.stats.resampling import (
+    ResamplingOptions,
+    bootstrap_sums,
+    column_digests,
+    digest_of,
+    flipped_sums,
+    is_remembering,
+    remembered,
+    signed_sums,
+)
 
 SMALLEST_P = sys.float_info.min  # p-values are in (0, 1]: one that rounds to 0 is reported as this
 EXACT_FLIPS = 16  # up to this many units all 2^n sign patterns are enumerated
@@ -37,14 +45,14 @@ class PValues:
     ``resamples`` is the number of resamples, 0 for a test that needs none.
     """
 
-    p: Floats
+    p: Float
     resamples: int = 0
 
 
 Test = Callable[[Differences, ResamplingOptions], PValues]
 
 
-def run_test(name: str, differences: Floats | Differences, options: ResamplingOptions | None = None) -> PValues:
+def run_test(name: str, differences: Float | Differences, options: ResamplingOptions | None = None) -> PValues:
     """Return the p-values of the named test, one per column of differences, which may be a plain matrix (n, m).
 
     p is NaN without units, or if one of the differences is NaN. With an infinite difference, tests of means give NaN;
@@ -54,8 +62,6 @@ def run_test(name: str, differences: Floats | Differences, options: ResamplingOp
     >>> run_test("sign", np.array([[0.1], [0.2], [-0.1], [0.3], [0.1]])).p.tolist()
     [0.375]
     """
-    if name not in TESTS:
-        raise UsageError("U107", f"there is no test '{name}'", hint=suggest(name, TESTS))
     if not isinstance(differences, Differences):
         differences = Differences(differences)
     d = differences.matrix
@@ -65,8 +71,7 @@ def run_test(name: str, differences: Floats | Differences, options: ResamplingOp
     differences = differences if name in ORDER_TESTS else differences.finite()
     test = functools.partial(_remembered_test, name) if name in RESAMPLING_TESTS and is_remembering() else TESTS[name]
     found = test(differences, options or ResamplingOptions())
-    p = np.where(undefined, np.nan, found.p)
-    return PValues(np.clip(p, SMALLEST_P, 1.0), found.resamples)
+    return PValues(np.clip(np.where(undefined, np.nan, found.p), SMALLEST_P, 1.0), found.resamples)
 
 
 def _remembered_test(name: str, differences: Differences, options: ResamplingOptions) -> PValues:
@@ -93,8 +98,7 @@ def permutation(differences: Differences, options: ResamplingOptions) -> PValues
     """
     n = differences.n
     if n <= EXACT_FLIPS:
-        extreme = _count_extreme(differences, signed_sums)
-        return PValues(extreme / 2**n, 2**n)
+        return PValues(_count_extreme(differences, signed_sums) / 2**n, 2**n)
     resamples = options.n_resamples(min(100_000, max(10_000, int(2e9) // n)))
     extreme = _count_extreme(differences, lambda columns: flipped_sums(columns.T, resamples, options))
     return PValues((extreme + 1) / (resamples + 1), resamples)
@@ -107,9 +111,8 @@ def bootstrap(differences: Differences, options: ResamplingOptions) -> PValues:
     """
     resamples = options.n_resamples(10_000)
 
-    def shifted(columns: Floats) -> Floats:
-        centred = np.asfortranarray(columns - means(columns))
-        return bootstrap_sums(centred.T, resamples, options)
+    def shifted(columns: Float) -> Float:
+        return bootstrap_sums(np.asfortranarray(columns - means(columns)).T, resamples, options)
 
     return PValues((_count_extreme(differences, shifted) + 1) / (resamples + 1), resamples)
 
@@ -153,12 +156,12 @@ def mcnemar(differences: Differences, _options: ResamplingOptions) -> PValues:
 
 
 def mcnemar_p(
-    wins: Floats | NDArray[np.intp],
-    losses: Floats | NDArray[np.intp],
+    wins: Float | NDArray[np.intp],
+    losses: Float | NDArray[np.intp],
     *,
     correction: bool = False,
     exact: bool | None = None,
-) -> Floats:
+) -> Float:
     """Return McNemar's p from the number of units where only a was right (wins) and only b was right (losses).
 
     It uses chi-square with one degree of freedom (``correction``: continuity corrected), or the exact binomial test;
@@ -171,14 +174,14 @@ def mcnemar_p(
     is_exact = discordant < EXACT_DISCORDANT if exact is None else np.full(discordant.shape, exact)
     from scipy.special import chdtrc  # late: other tests do without SciPy, whose import takes long
 
-    p: Floats = chdtrc(1, np.abs(mcnemar_signed(wins, losses, correction=correction)))
+    p: Float = chdtrc(1, np.abs(mcnemar_signed(wins, losses, correction=correction)))
     p[is_exact] = _binomial(wins[is_exact].astype(np.intp), losses[is_exact].astype(np.intp))
     return np.clip(p, SMALLEST_P, 1.0)
 
 
 def mcnemar_signed(
-    wins: Floats | NDArray[np.intp], losses: Floats | NDArray[np.intp], *, correction: bool = False
-) -> Floats:
+    wins: Float | NDArray[np.intp], losses: Float | NDArray[np.intp], *, correction: bool = False
+) -> Float:
     """Return McNemar's chi-square with the sign of wins - losses; 0 without wins and losses.
 
     With the continuity ``correction``, |wins - losses| is reduced by 1, to no less than 0. Reference: Gama, Sebastiao
@@ -193,7 +196,7 @@ def mcnemar_signed(
     return np.asarray(np.sign(ahead) * by**2 / np.where(discordant > 0, discordant, 1))
 
 
-def t_both_tails(t: Floats | float, freedom: float) -> Any:
+def t_both_tails(t: Float | float, freedom: float) -> Any:
     """Return P(|T| > |t|), a two-sided p-value, for Student's T with ``freedom`` degrees of freedom.
 
     >>> round(float(t_both_tails(2.0, 10.0)), 9)
@@ -223,7 +226,7 @@ def p_phrase(p: float) -> str:
     return f"p < {text[1:]}" if text.startswith("<") else f"p = {text}"
 
 
-def _count_extreme(differences: Differences, resample: Callable[[Floats], Floats]) -> Floats:
+def _count_extreme(differences: Differences, resample: Callable[[Float], Float]) -> Float:
     """Return for each difference the number of resampled means at least as far from 0 as the observed mean.
 
     ``resample`` gets columns (n, k) and returns sums (k, B) over B resamples. A tolerance for rounding is subtracted
@@ -236,7 +239,7 @@ def _count_extreme(differences: Differences, resample: Callable[[Floats], Floats
     return np.array([np.count_nonzero(np.abs(sums(j)) >= threshold[j]) for j in range(m)], np.float64)
 
 
-def _binomial(wins: NDArray[np.intp], losses: NDArray[np.intp]) -> Floats:
+def _binomial(wins: NDArray[np.intp], losses: NDArray[np.intp]) -> Float:
     """Return the exact two-sided p-value of ``wins`` heads and ``losses`` tails of a fair coin, elementwise."""
     from scipy.special import bdtr
 
@@ -252,7 +255,7 @@ def wilcoxon(differences: Differences, _options: ResamplingOptions, *, rank_zero
     return PValues(np.array([_wilcoxon(d, scale, rank_zeros=rank_zeros) for d, scale in columns]))
 
 
-def _wilcoxon(d: Floats, scale: float, *, rank_zeros: bool) -> float:
+def _wilcoxon(d: Float, scale: float, *, rank_zeros: bool) -> float:
     """Return p of Wilcoxon's signed-rank test for one column of differences; NaN if a difference is NaN.
 
     ``scale`` is the largest of the values whose differences these are; it sets what counts as a rounding error, and
@@ -284,7 +287,7 @@ RESAMPLING_TESTS = ("permutation", "bootstrap")
 ORDER_TESTS = ("wilcoxon", "wilcoxon-pratt", "sign")  # use only the order of differences, which may be infinite
 
 
-def adjust(p: Floats, method: str = "holm") -> Floats:
+def adjust(p: Float, method: str = "holm") -> Float:
     """Return the p-values adjusted for multiple comparisons by ``method`` (a key of ``CORRECTIONS``), in their order.
 
     A NaN stays NaN and does not count as a comparison.
@@ -292,8 +295,6 @@ def adjust(p: Floats, method: str = "holm") -> Floats:
     >>> adjust(np.array([0.01, 0.04, 0.03, 0.005])).round(6).tolist()
     [0.03, 0.06, 0.06, 0.02]
     """
-    if method not in CORRECTIONS:
-        raise UsageError("U107", f"there is no correction '{method}'", hint=suggest(method, CORRECTIONS))
     p = np.asarray(p, dtype=np.float64)
     defined = np.flatnonzero(~np.isnan(p))
     order = defined[np.argsort(p[defined], kind="stable")]
@@ -302,7 +303,7 @@ def adjust(p: Floats, method: str = "holm") -> Floats:
     return adjusted
 
 
-def holm(ascending: Floats) -> Floats:
+def holm(ascending: Float) -> Float:
     """Return max over j' <= j of (m - j' + 1) p_(j') for the j-th of m ascending p-values (Holm); it may exceed 1.
 
     This has the guarantee of Bonferroni with at least its power.
@@ -310,7 +311,7 @@ def holm(ascending: Floats) -> Floats:
     return np.maximum.accumulate(ascending * np.arange(ascending.size, 0, -1))
 
 
-def bh(ascending: Floats) -> Floats:
+def bh(ascending: Float) -> Float:
     """Return min over j' >= j of m p_(j') / j' for the j-th of m ascending p-values (Benjamini-Hochberg).
 
     This bounds the expected share of false rejections among all rejections, for independent comparisons.
@@ -319,7 +320,7 @@ def bh(ascending: Floats) -> Floats:
     return np.minimum.accumulate((ascending * m / np.arange(1, m + 1))[::-1])[::-1]
 
 
-CORRECTIONS: dict[str, Callable[[Floats], Floats]] = {  # of ascending p-values; results may exceed 1
+CORRECTIONS: dict[str, Callable[[Float], Float]] = {  # of ascending p-values; results may exceed 1
     "holm": holm,
     "bonferroni": lambda p: p * p.size,  # bounds the probability of any false rejection, whatever the dependence
     "bh": bh,

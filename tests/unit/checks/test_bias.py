@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import recassay as ra
-from recassay.checks.base import load
+from recassay.checks.base import CHECKS
 from recassay.checks.designs import (
     POPULAR,
     catalogue_ties,
@@ -118,7 +118,7 @@ def test_few_relevant_items_limit_the_mean():
 @pytest.mark.parametrize(("designs", "metric"), [("TI-1R-NN(20) P1R", "precision@10"), ("TI-AR-AN", "mrr")])
 def test_sparsity_is_not_reported_if_the_mean_can_reach_one(designs, metric):
     assert "B003" not in by_code(ra.judge(runs(7_000), designs, metric, interval=None))
-    assert load()["B003"].ask is value_is_sparsity.ask
+    assert CHECKS.kinds["B003"].ask is value_is_sparsity.ask
 
 
 def test_designs_with_sampled_candidates_only_are_reported():

@@ -8,7 +8,7 @@ import pytest
 
 import recassay as ra
 from recassay.checks import diagnose
-from recassay.checks.base import Check, check, format_count, format_share, load
+from recassay.checks.base import CHECKS, Check, check, format_count, format_share
 from recassay.checks.files import _missing_values, _pairs
 from recassay.checks.lists import count
 from recassay.errors import UsageError
@@ -103,7 +103,7 @@ def test_a_check_fires(code, tmp_path):
         found = findings(**options)
     assert code in found
     assert found[code].system == "mine"
-    assert found[code].title == load()[code].title
+    assert found[code].title == CHECKS.kinds[code].title
     for word in words:
         assert word in found[code].detail
 
@@ -160,12 +160,12 @@ def test_every_check_has_a_test():
     tested_elsewhere |= {"C017", "C018", "C019", "D004", "R011", "R012"}
     tested_elsewhere |= {"S005"}
     tested_elsewhere |= {f"W{number:03}" for number in range(1, 17)}
-    assert set(FIRES) | tested_elsewhere == set(load()) | tested_elsewhere
+    assert set(FIRES) | tested_elsewhere == set(CHECKS.kinds) | tested_elsewhere
 
 
 @pytest.mark.parametrize("code", sorted(NEEDS_TRAIN))
 def test_a_check_that_needs_the_log_does_not_apply_without_it(code):
-    assert load()[code].needs == {"train"}
+    assert CHECKS.kinds[code].needs == {"train"}
     options = dict(FIRES[code][0])
     del options["train"]
     assert code not in findings(**options)
@@ -219,7 +219,7 @@ def test_a_finding_about_the_truth_is_reported_once():
 
 class TestRegister:
     def test_codes_are_unique_and_every_check_has_a_title(self):
-        for code, one in load().items():
+        for code, one in CHECKS.kinds.items():
             assert one.code == code
             assert one.severity in SEVERITIES
             assert one.ask.__doc__
@@ -243,7 +243,7 @@ class TestRegister:
     @pytest.mark.skipif(not DOCS.exists(), reason="the documentation is not here")
     def test_every_check_has_an_entry_in_the_reference(self):
         text = DOCS.read_text()
-        for code, one in load().items():
+        for code, one in CHECKS.kinds.items():
             assert f"### {code}" in text
             assert one.title in text
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.report.tables.scores import to_markdown
+from recassay.report.tables.scores import score_table
 
 USERS = [f"u{n}" for n in range(12)]
 TRUTH = {user: ["i3", "i70"] for user in USERS}
@@ -26,7 +26,7 @@ def test_lists_of_different_lengths_are_found_and_named():
     assert "map is computed on the first 100 positions" in found[0].detail
     assert "ndcg" not in found[0].detail
     note = "mrr and map are computed over the longest list of each run: 100 ranks of long, 10 of short."
-    assert note in " ".join(to_markdown(scores).split())
+    assert note in " ".join(score_table(scores, None, "markdown").split())
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,10 @@ def test_results_name_the_number_of_positions():
     assert scores.metrics == ("mrr", "mrr@5", "rprec")
     written = scores.row("a", "mrr").to_dict()["parameters"]
     assert written["places"] == 10
-    assert "mrr is computed over the first 10 ranks, the longest list of the run." in to_markdown(scores)
-    assert "places" not in to_markdown(ra.score({"a": SHORT}, TRUTH, "mrr@5", interval=None))
+    assert "mrr is computed over the first 10 ranks, the longest list of the run." in score_table(
+        scores, None, "markdown"
+    )
+    assert "places" not in score_table(ra.score({"a": SHORT}, TRUTH, "mrr@5", interval=None), None, "markdown")
 
 
 def test_lists_of_unmatched_users_do_not_count(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from recassay import split
-from recassay.checks.base import load
+from recassay.checks.base import CHECKS
 from recassay.checks.studies import fold_findings
 from recassay.data.interactions import Interactions
 from recassay.data.synthetic import log as made_up
@@ -16,7 +16,7 @@ def log():
 
 def test_l002_reports_a_fold_that_leaks(log):
     (found,) = fold_findings(split.random(test=0.2)(log)[0])
-    assert (found.code, found.severity, found.title) == ("L002", "warning", load()["L002"].title)
+    assert (found.code, found.severity, found.title) == ("L002", "warning", CHECKS.kinds["L002"].title)
     counted = split.leaks(split.random(test=0.2)(log)[0])
     assert f"{counted.later} of {counted.train}" in found.detail
     assert f"{counted.later_of_user} of {counted.train}" in found.detail

@@ -3,7 +3,7 @@
 import numpy as np
 
 from recassay.checks import diagnose
-from recassay.checks.base import load
+from recassay.checks.base import CHECKS
 from recassay.checks.designs import UNSURE
 from recassay.sampled.corrections import correct
 
@@ -88,4 +88,4 @@ def test_one_system_has_no_order():
 
 
 def test_the_check_is_about_sampled_ranks():
-    assert load()["S001"].about == "sampled ranks"
+    assert CHECKS.kinds["S001"].about == "sampled ranks"

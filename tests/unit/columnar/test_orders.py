@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 import recassay as ra
-from recassay.columnar.numbering import TextOrder
+from recassay.columnar import numbering
 
 IDS = pl.Series("user_id", ["bo", "ann", "cy", "ann"])
 SAME = pl.Series("user", ["cy", "cy", "ann", "bo"])
@@ -12,8 +12,8 @@ SAME = pl.Series("user", ["cy", "cy", "ann", "bo"])
 
 def test_the_second_run_is_scored_without_sorting_its_users(monkeypatch):
     sorts = []
-    given = TextOrder._sorted
-    monkeypatch.setattr(TextOrder, "_sorted", lambda ids, distinct: sorts.append(1) or given(ids, distinct))
+    given = numbering.text_hashes  # of texts that have been sorted
+    monkeypatch.setattr(numbering, "text_hashes", lambda texts: sorts.append(1) or given(texts))
     users = np.repeat([f"user {number}" for number in range(50)], 2)
     truth = pl.DataFrame({"user_id": users, "item_id": np.tile(["x", "y"], 50)})
     run = truth.with_columns(score=np.tile([2.0, 1.0], 50))

@@ -78,7 +78,7 @@ class TestLogOfSomeUsers:
 
     def test_item_counts_are_of_the_whole_log_and_the_rest_of_these_rows(self):
         whole = Interactions.from_frame(self.ROWS)
-        log = Interactions.of_users(self.ROWS.filter(user_id=3), whole.item_counts)
+        log = Interactions.from_frame(self.ROWS.filter(user_id=3), whole=whole.item_counts)
         assert (log.n_users, log.n_items, len(log), log.item_counts.rows) == (3, 3, 2, 5)
         assert log.item_users.tolist() == whole.item_users.tolist() == [1, 2, 1]
         assert log.item_events.tolist() == whole.item_events.tolist() == [1, 3, 1]
@@ -99,9 +99,9 @@ class TestLogOfSomeUsers:
     def test_an_uncounted_item_is_rejected(self):
         counts = Interactions.from_frame(self.ROWS).item_counts
         with refused("I421", match=r"1 of 5 rows have an item that was not there .*, such as 6"):
-            Interactions.of_users(self.ROWS.with_columns(item_id=pl.Series([5, 9, 6, 5, 2])), counts)
+            Interactions.from_frame(self.ROWS.with_columns(item_id=pl.Series([5, 9, 6, 5, 2])), whole=counts)
 
     def test_ids_of_another_type_are_rejected(self):
         counts = Interactions.from_frame(self.ROWS).item_counts
         with pytest.raises(InputError, match="I403"):
-            Interactions.of_users(self.ROWS.with_columns(item_id=pl.format("i{}", "item_id")), counts)
+            Interactions.from_frame(self.ROWS.with_columns(item_id=pl.format("i{}", "item_id")), whole=counts)

@@ -1,4 +1,4 @@
-"""Experiments on re-rankers: what diversity costs, who wins, and where everybody is at home."""
+"""Experiments on lists and re-rankers: what diversity costs, and who wins."""
 
 from dataclasses import replace
 
@@ -72,21 +72,6 @@ def test_every_weight_is_seen_from_the_system_that_is_re_ranked():
     assert alone["precision@10"].to_list() == [played.row("Popular", "precision@10").mean]
 
 
-def test_re_rankers_are_at_home_where_their_objective_is_measured(trial):
-    ranks, means = ra.experiments.home_and_away(metrics="precision@10 ild@10 alpha_ndcg@10")(trial)
-    at_home = ranks.table.filter("home").select("metric", "system").rows()
-    assert at_home == [("ild@10", "mmr"), ("alpha_ndcg@10", "xquad")]
-    assert set(ranks.table["metric"]) == {"precision@10", "ild@10", "alpha_ndcg@10", "sudden_death@10"}
-    assert set(means.table["where"]) == {"at home", "as guest", "on neutral ground"}
-
-
-def test_re_rankers_without_a_home_metric_are_guests_everywhere():
-    models = {"svd": SVD, "mmr": ra.models.MMR(SVD), "tail": ra.models.LongTail(SVD), "any": ra.models.Shuffled(SVD)}
-    ranks, means = ra.experiments.home_and_away(metrics="precision@10 ild@10")(ra.experiments.trial(models, FOLD, ASK))
-    assert ranks.table.filter("home").select("metric", "system").rows() == [("ild@10", "mmr")]
-    assert means.table.filter(pl.col("system").is_in(["tail", "any"]), where="at home")["mean rank"].null_count() == 2
-
-
 def test_only_named_systems_compete(trial):
     curve, duels = ra.experiments.sudden_death(at=5, competitors="mmr svd", resamples=100)(trial)
     assert set(curve.table["system"]) == {"mmr", "svd"} == set(duels.table["system"])
@@ -94,38 +79,9 @@ def test_only_named_systems_compete(trial):
     assert curve.table.filter(system="mmr", at=5)["sudden_death"].item() == alone.share("mmr")
 
 
-def test_a_weight_is_chosen_without_a_look_at_the_test_part(trial):
-    ask = ra.experiments.choose_weight(system="mmr", best="ild@10", keep="precision@10", loss=0.1, steps=4)
-    (exhibit,) = ask(trial)
-    table = exhibit.table.filter(metric="ild@10")
-    chosen = table.filter("chosen")
-    assert chosen.height == 1
-    assert chosen["mean"].item() == table.filter("within")["mean"].max()
-    assert chosen["mark"].to_list() == ["chosen"]
-    assert f": {chosen['weight'].item():g}. In this study mmr has 0.5." in exhibit.caption
-    other = replace(trial, fold=replace(FOLD, test=FOLD.test.take(FOLD.test.users < 100)))
-    assert ask(other)[0].table.equals(exhibit.table)
-    assert (table["weight"] == 0.25 * pl.Series(range(5))).all()
-
-
-def test_part_of_the_training_data_is_held_out_though_seeds_are_the_same():
-    fold = replace(ra.split.random(test=0.2, seed=0)(log(users=60, items=40, events=900))[0], items=ITEMS)
-    trial = ra.experiments.trial({"m": ra.models.MMR(ra.models.Popular())}, fold, ASK)
-    assert ra.experiments.choose_weight(system="m", best="precision@5", validation=0.2, seed=0)(trial)
-
-
-@pytest.mark.parametrize(
-    "experiment", [ra.experiments.trade_off(), ra.experiments.choose_weight(system="svd", best="ild@10")]
-)
-def test_without_a_re_ranker_there_is_nothing_to_weigh(experiment):
+def test_without_a_re_ranker_there_is_nothing_to_weigh():
     with pytest.raises(UsageError, match=r"U201.*no system is one"):
-        experiment(ra.experiments.trial({"svd": SVD}, FOLD, ASK))
-
-
-def test_a_system_that_is_no_re_ranker_has_no_weight(trial):
-    with pytest.raises(UsageError, match=r"U108.*no re-ranker 'mrm'") as caught:
-        ra.experiments.choose_weight(system="mrm", best="ild@10")(trial)
-    assert "mmr" in str(caught.value)
+        ra.experiments.trade_off()(ra.experiments.trial({"svd": SVD}, FOLD, ASK))
 
 
 @pytest.mark.parametrize(
@@ -136,10 +92,6 @@ def test_a_system_that_is_no_re_ranker_has_no_weight(trial):
         (lambda: ra.experiments.cutoffs(metrics="precison"), "U101"),
         (lambda: ra.experiments.trade_off(steps=0), "U102"),
         (lambda: ra.experiments.trade_off(diversity="idl@10"), "U101"),
-        (lambda: ra.experiments.home_and_away(metrics="idl@10"), "U101"),
-        (lambda: ra.experiments.choose_weight(system="m", best="ild@10", steps=0), "U102"),
-        (lambda: ra.experiments.choose_weight(system="m", best="ild@10", validation=1.0), "U102"),
-        (lambda: ra.experiments.choose_weight(system="m", best="idl@10"), "U101"),
     ],
 )
 def test_senseless_experiments_are_refused_before_any_work(build, code):

@@ -12,7 +12,7 @@ from recassay.metrics.align import Conventions, align
 from recassay.metrics.base import CatalogueMetric
 from recassay.metrics.catalogue import exposure_of
 from recassay.metrics.context import Context, ContextLookup, bind
-from recassay.metrics.registry import metrics, parse_metric
+from recassay.metrics.registry import METRICS, parse_metric
 
 from ...refusals import refused
 
@@ -33,9 +33,9 @@ def test_the_lookup_translates_items_and_users():
     assert lookup.train_feature_rows.tolist() == [0, -1, -1]
 
 
-@pytest.mark.parametrize("name", sorted(one for one, kind in metrics().items() if kind.family != "sequence"))
+@pytest.mark.parametrize("name", sorted(one for one, kind in METRICS.kinds.items() if kind.family != "sequence"))
 def test_a_metric_without_its_data_raises_in_prepare(name):
-    kind = metrics()[name]
+    kind = METRICS.kinds[name]
     metric = kind(k=3) if kind.cutoff != "none" else kind(**({"targets": 9} if name == "auc" else {}))
     needs = kind.needs | ({"train"} if isinstance(metric, CatalogueMetric) else set())
     if not needs:

@@ -89,15 +89,6 @@ def test_rows_that_cannot_be_drawn_are_counted():
     assert len(panels(shown)) == 1
 
 
-def test_a_step_holds_its_value_until_the_next_point():
-    [tree] = drawn(exhibit(LINES.head(2), kind="step", low=None, high=None))
-    [line] = kind(tree, "l")
-    (a, high), (b, still), (c, low) = coordinates(line)
-    assert (high, b) == (still, c)
-    assert a < b
-    assert low > high
-
-
 def test_bars_start_at_zero():
     table = pl.DataFrame({"bin": ["top", "10", "2"], "share": [0.5, -0.3, 0.2]})
     [tree] = drawn(Exhibit("b", "t", "c", table, "bin", "share", kind="bar"))
@@ -153,16 +144,6 @@ def test_cells_without_a_finite_value_are_not_shaded():
     assert [one.get("fill-opacity") for one in kind(tree, "h")] == ["0.00", "0.00"]
 
 
-def test_parallel_axes_have_their_own_scales():
-    table = pl.DataFrame(
-        {"metric": ["m", "n"] * 2, "value": [0.0, 1000.0, 1.0, 2000.0], "system": ["a", "a", "b", "b"]}
-    )
-    [tree] = drawn(Exhibit("p", "t", "c", table, "metric", "value", "system", kind="parallel"))
-    assert len(kind(tree, "axis")) == 2
-    a, b = (coordinates(line) for line in kind(tree, "l")[2:])
-    assert a[0][1] == a[1][1] > b[0][1] == b[1][1]
-
-
 def test_bands_shade_ranges_and_marks_are_vertical_lines():
     table = pl.DataFrame(
         {"t": [0, 1, 2, 3], "y": [1.0, 2, 3, 4], "better": ["a", "a", None, "b"], "drift": [None, "drift", None, None]}
@@ -182,10 +163,10 @@ def test_times_are_labelled_with_dates():
     assert "2020-01-01" in texts(tree)
 
 
-@pytest.mark.parametrize("form", ["line", "step", "point", "bar", "dot", "heat", "parallel"])
+@pytest.mark.parametrize("form", ["line", "point", "bar", "dot", "heat"])
 def test_text_cannot_inject_elements_into_a_figure(form):
     table = pl.DataFrame({HOSTILE: [1.0, 2.0], "y": [1.0, 2.0], "s": [HOSTILE, "b"]})
-    axes = {"dot": (HOSTILE, "s"), "heat": ("s", "s"), "parallel": ("s", "y")}.get(form, (HOSTILE, "y"))
+    axes = {"dot": (HOSTILE, "s"), "heat": ("s", "s")}.get(form, (HOSTILE, "y"))
     more = {"value": "y", "label": "s"} if form == "heat" else {"mark": "s", "band": "s"} if form == "line" else {}
     series = None if form in ("dot", "heat") else "s"
     [panel] = panels(Exhibit(HOSTILE, HOSTILE, HOSTILE, table, *axes, series, kind=form, **more))
@@ -195,7 +176,7 @@ def test_text_cannot_inject_elements_into_a_figure(form):
     ElementTree.fromstring(standalone(panel.svg))
 
 
-@pytest.mark.parametrize("form", ["line", "bar", "dot", "heat", "parallel"])
+@pytest.mark.parametrize("form", ["line", "bar", "dot", "heat"])
 def test_an_empty_table_gives_no_figures(form):
     table = LINES.clear()
     assert panels(Exhibit("e", "t", "c", table, "removed", "system", kind=form, value="mean")) == []

@@ -58,6 +58,8 @@ def test_metrics_and_systems_can_be_chosen_and_mistakes_are_told(tmp_path):
         with pytest.raises(ra.UsageError, match="U108"):
             history_of(folders, **options)
     with pytest.raises(ra.UsageError, match="U105"):
+        history_of(folders[:1] * 2)
+    with pytest.raises(ra.UsageError, match="U105"):
         history_of(folders[:1])
 
 

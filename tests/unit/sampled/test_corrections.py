@@ -7,8 +7,7 @@ import pytest
 
 import recassay as ra
 from recassay.errors import InputError, UsageError
-from recassay.sampled.corrected import check_prior, stretch_prior
-from recassay.sampled.corrections import correct
+from recassay.sampled.corrections import check_prior, correct, stretch_prior
 
 from ...refusals import refused
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from recassay.errors import UsageError
 from recassay.stats.significance import CORRECTIONS, adjust
 
 P = np.array([0.01, 0.04, 0.03, 0.005])
@@ -42,8 +41,3 @@ def test_undefined_p_values_do_not_count_as_comparisons(method):
     assert np.isnan(adjusted[1])
     assert np.array_equal(adjusted[[0, 2]], adjust(p[[0, 2]], method))
     assert adjust(np.array([]), method).size == 0
-
-
-def test_unknown_correction_is_refused():
-    with pytest.raises(UsageError, match="U107"):
-        adjust(P, "hope")

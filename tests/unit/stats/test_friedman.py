@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from recassay.errors import UsageError
 from recassay.stats.over_datasets import exact_p, friedman, nemenyi_q
 
 TABLE = np.array(
@@ -59,9 +58,3 @@ def test_exact_p_is_the_share_of_all_orders_that_are_as_far_apart_also_with_ties
 def test_exact_p_is_left_out_where_it_is_too_much_work():
     table = np.random.default_rng(1).random((30, 10))
     assert np.isnan(friedman(table).p_exact)
-
-
-@pytest.mark.parametrize("shape", [(5, 2), (1, 4)])
-def test_too_small_a_table_is_rejected(shape):
-    with pytest.raises(UsageError, match="U113"):
-        friedman(np.ones(shape))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recassay.errors import UsageError
+from recassay.naming.choices import IntervalMethod
 from recassay.stats import intervals as module
-from recassay.stats.intervals import METHODS, ColumnInfluence, Uncertainty, intervals, means, percentile
+from recassay.stats.intervals import ColumnInfluence, Uncertainty, intervals, means, percentile
 
 D = np.array([0.05, 0.02, -0.05, 0.11, 0.05, 0.08, 0.0, 0.07])
 
@@ -85,7 +87,7 @@ def test_default_is_bca_up_to_50_000_units_and_analytic_above(monkeypatch):
 
 def test_equal_weights_give_the_interval_without_weights():
     values = np.random.default_rng(1).random((70, 2))
-    for method in METHODS:
+    for method in get_args(IntervalMethod):
         plain = np.array(intervals(values, method=method))
         assert np.allclose(plain, intervals(values, np.full((70, 2), 3.0), method=method), rtol=1e-9)
 
@@ -104,7 +106,7 @@ def test_columns_share_their_resamples():
     assert (low[2], high[2]) == pytest.approx((-high[0], -low[0]))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", get_args(IntervalMethod))
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_column_has_the_same_bits_alone_and_with_other_columns(method, weighted):
     random = np.random.default_rng(1)
@@ -116,7 +118,7 @@ def test_a_column_has_the_same_bits_alone_and_with_other_columns(method, weighte
         assert np.array_equal(alone[:, 0], together[:, j])
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", get_args(IntervalMethod))
 def test_too_few_units_give_nan_and_equal_values_give_no_width(method):
     assert np.isnan(intervals(np.empty((0, 2)), method=method)).all()
     assert np.isnan(intervals(np.array([[0.3, 0.4]]), method=method)).all()
@@ -128,7 +130,7 @@ def test_too_few_units_give_nan_and_equal_values_give_no_width(method):
     assert np.isnan(intervals(np.array([[1.0], [2.0], [3.0]]), weights, method=method)).all()  # one unit with weight
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", get_args(IntervalMethod))
 def test_bounds_of_a_binary_metric_stay_within_its_range(method):
     values = np.array([[0.0], [1.0], [1.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0]])
     low, high = intervals(values, method=method)
@@ -139,6 +141,6 @@ def test_bounds_of_a_binary_metric_stay_within_its_range(method):
 
 def test_unknown_methods_and_invalid_levels_are_rejected():
     with pytest.raises(UsageError, match="U107"):
-        intervals(D[:, None], method="bayes")
+        Uncertainty("bayes")
     with pytest.raises(UsageError, match="U102"):
         Uncertainty(level=95)

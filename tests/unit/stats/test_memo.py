@@ -5,8 +5,7 @@ import pytest
 
 from recassay.stats.differences import Differences
 from recassay.stats.intervals import intervals
-from recassay.stats.memo import digest_of, remembering
-from recassay.stats.resampling import ResamplingOptions
+from recassay.stats.resampling import ResamplingOptions, digest_of, remembering
 from recassay.stats.significance import run_test
 
 RNG = np.random.default_rng(3)

@@ -49,7 +49,5 @@ def test_abc_and_normal_are_analytic_and_bootstrap_only_for_many_units():
     ]  # fmt: skip
     assert is_analytic("bootstrap", 50_001)
     assert not is_analytic("bootstrap", 50_000)
-    with pytest.raises(UsageError, match="no interval method 'abd'"):
-        is_analytic("abd", 10)
     with pytest.raises(UsageError, match="level must be between 0 and 1, got 95"):
         Uncertainty(level=95)

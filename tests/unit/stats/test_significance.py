@@ -85,11 +85,6 @@ def test_mcnemar_rejects_metrics_that_are_not_binary():
         p_of("mcnemar", D)
 
 
-def test_unknown_test_is_rejected():
-    with pytest.raises(UsageError, match="U107"):
-        p_of("anova", D)
-
-
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("n", [1, 5, 16, 17, 100])
 def test_p_is_above_zero_and_at_most_one(test, n):

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from recassay import split, testing
-from recassay.checks.base import check, load
+from recassay.checks.base import CHECKS, check
 from recassay.data.io.formats import FORMATS, Format
 from recassay.data.io.table import table_of_frame
 from recassay.metrics.base import Accuracy
 from recassay.metrics.credit import Credit
 from recassay.metrics.registry import METRICS, parse_metric
-from recassay.profiles import profiles
 from recassay.profiles.base import PROFILES, Profile
 from recassay.split.base import RowAssignment, Split
 
@@ -102,12 +101,12 @@ def test_splits_of_recassay_pass(text):
 
 @pytest.mark.parametrize("name", ["lenskit", "torchmetrics"])
 def test_profiles_of_recassay_pass(name):
-    testing.check_profile(profiles()[name])
+    testing.check_profile(PROFILES.kinds[name])
 
 
 @pytest.mark.parametrize("code", ["C001", "T002"])
 def test_checks_of_recassay_pass(code):
-    testing.check_check(load()[code])
+    testing.check_check(CHECKS.kinds[code])
 
 
 def test_a_metric_without_an_explanation_is_refused(named):

@@ -6,17 +6,17 @@ Spark. Of many users, each task scores its own, and the tallies add up exactly.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from recassay.backends.spark.play import SparkRun
 from recassay.backends.spark.score import new_folder
-from recassay.backends.spark.scoring import run_table
 from recassay.backends.spark.session import session_of, translate_errors
-from recassay.backends.spark.standings import LISTED, WORTH, Sets, StandingsSchema, standings_from_rows
-from recassay.backends.spark.tables import SparkTable, UserChunk
-from recassay.backends.spark.tallies import tallies_of
+from recassay.backends.spark.standings import PlayedTotals, unpacked_standings
+from recassay.backends.spark.tallies import map_packed, tallies_of
 from recassay.columnar.vocabulary import rows_in_table
 from recassay.designs.expect import DesignTotals, group_moments, query_means
 from recassay.designs.sets import target_sets
@@ -27,8 +27,6 @@ from recassay.results.design_scores import DesignScore, DesignScores
 from recassay.results.finding import Finding
 from recassay.results.scores import Scores, Values
 from recassay.stats.intervals import LARGE
-
-DesignKey = tuple[int, str]  # number of the design, system
 
 
 def judge_on_spark(played: Mapping[str, Any], request: JudgeRequest, *, few: int = LARGE) -> DesignScores:
@@ -59,7 +57,7 @@ def judge_on_spark(played: Mapping[str, Any], request: JudgeRequest, *, few: int
 
 
 def _raise_if_queries_differ(one: SparkRun, other: SparkRun) -> None:
-    if (one.played.digest, one.played.queries) != (other.played.digest, other.played.queries):
+    if one.played.queries != other.played.queries or (one.played.digest - other.played.digest) % 2**64:
         raise InputError(
             "I311",
             f"'{one.name}' was played for {one.played.queries:,} users and {one.played.pairs:,} relevant items, "
@@ -68,66 +66,47 @@ def _raise_if_queries_differ(one: SparkRun, other: SparkRun) -> None:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class DesignTask:
-    """The work of a task: to score its users under every design.
+def judge_chunk(request: JudgeRequest, shared: Mapping[str, Any], played: PlayedTotals, packed: bytes) -> bytes:
+    """Return the tallies of a chunk of users by the number of the design, from their standings; both are packed.
 
-    ``zeros`` says whether there are users without a relevant item. A target set is what a system ranks: relevant items
-    among candidates of their popularity bin. ``alone`` and ``together`` are the numbers of target sets in each bin over
-    all users: ``alone`` if each relevant item has a set of its own, ``together`` if the relevant items of a user share
-    one.
+    The counts of a tally are sums over target sets. ``shared`` are the fields of standings that all chunks share, and
+    ``played`` the totals over all users.
     """
-
-    request: JudgeRequest
-    about: Mapping[str, StandingsSchema]
-    zeros: bool
-    alone: Sets
-    together: Sets
-
-    def __call__(self, piece: UserChunk) -> dict[DesignKey, UserTally]:
-        """Return the tally of each design and system for a chunk of users; its counts are sums over target sets."""
-        request = self.request
-        systems = {name: standings_from_rows(piece[run_table(name)], about) for name, about in self.about.items()}
-        first = next(iter(systems.values()))
-        assert first.everyone is not None, "the table has them"
-        tallies = {}
-        for number, design in enumerate(request.designs):
-            together = request.options.users == "all" and design.relevant == "AR" and not design.bins and self.zeros
-            units = first.everyone if together else first.queries
-            places, queries = rows_in_table(first.queries, units), first.queries.len()
-            sets = self.alone if design.relevant == "1R" else self.together
-            in_bins = None if design.bins is None else sets.get(design.bins)
-            for name, standings in systems.items():
-                groups = target_sets(standings, design, request.options.short, in_bins)
-                moments = group_moments(standings, design, groups, request.unit_metrics, request.options.variance, 1)
-                columns: dict[Column, Values] = {}
-                for heading, one in moments.items():
-                    means = query_means(groups, one, queries)
-                    columns["value", heading], columns["weight", heading] = to_all_units(
-                        *means, places, units.len(), zeros=together
-                    )
-                totals = DesignTotals.of(standings, design, groups, moments, request.options.users)
-                tallies[number, name] = UserTally(units, columns, totals)
-        return tallies
+    standings, options = unpacked_standings(packed, shared), request.options
+    everyone, queries = standings.everyone, standings.queries.len()
+    assert everyone is not None, "a task of a fold has them"
+    tallies = {}
+    for number, design in enumerate(request.designs):
+        zeros = options.users == "all" and design.relevant == "AR" and not design.bins and played.users > played.owners
+        units = everyone if zeros else standings.queries
+        sets = played.alone if design.relevant == "1R" else played.together
+        groups = target_sets(standings, design, options.short, sets[design.bins] if design.bins else None)
+        moments = group_moments(standings, design, groups, request.unit_metrics, options.variance, 1)
+        places, columns = rows_in_table(standings.queries, units), dict[Column, Values]()
+        for heading, one in moments.items():
+            columns["value", heading], columns["weight", heading] = to_all_units(
+                *query_means(groups, one, queries), places, units.len(), zeros=zeros
+            )
+        totals = DesignTotals.of(standings, design, groups, moments, options.users)
+        tallies[number] = UserTally(units, columns, totals)
+    return pickle.dumps(tallies)
 
 
 def _in_all_tasks(
     runs: Mapping[str, SparkRun], request: JudgeRequest, settings: Mapping[str, Any], findings: Sequence[Finding]
 ) -> DesignScores:
     """Return the scores of all users under all designs; the users are spread over the tasks of Spark."""
-    first, metrics, execution = next(iter(runs.values())), request.unit_metrics, request.execution
-    tables = {run_table(name): SparkTable(run.rows.drop(LISTED, WORTH), name) for name, run in runs.items()}
-    about = {name: replace(run.about, name=name) for name, run in runs.items()}
+    metrics, execution = request.unit_metrics, request.execution
     in_task = replace(request, execution=replace(execution, threads=1, work=None))
-    task = DesignTask(
-        in_task, about, first.played.users > first.played.owners, first.played.alone, first.played.together
-    )
-    with new_folder(session_of(first.rows), execution.work) as folder, translate_errors():
-        tallies = tallies_of(tables, task, folder)
+    tallies = {}
+    for name, run in runs.items():
+        work = partial(judge_chunk, in_task, {**run.shared, "name": name}, run.played)
+        with new_folder(session_of(run.chunks), execution.work) as folder, translate_errors():
+            tallies[name] = tallies_of(map_packed(run.chunks, work), folder)
     rows = list[DesignScore]()
     by_design: dict[str, Scores] = {}
     for number, design in enumerate(request.designs):
-        own = {name: tallies[number, name] for name in runs}
+        own = {name: by_number[number] for name, by_number in tallies.items()}
         columns = {
             (name, heading): (tally.columns["value", heading], tally.columns["weight", heading])
             for name, tally in own.items()

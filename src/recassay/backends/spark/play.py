@@ -7,9 +7,7 @@ sent to all workers. Nothing has the size users x items, and no rows of users go
 from __future__ import annotations
 
 import contextlib
-import pickle
 import weakref
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -18,21 +16,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from recassay.arrays import Int64
 from recassay.backends.base import is_spark_frame
 from recassay.backends.spark.folds import SparkFold, label_of
 from recassay.backends.spark.score import new_folder
 from recassay.backends.spark.session import session_of, translate_errors
 from recassay.backends.spark.standings import (
-    LISTED,
-    WORTH,
     PlayedTotals,
-    StandingsSchema,
-    rows_of_run,
-    standings_from_rows,
+    joined_standings,
+    packed_standings,
+    unpacked_standings,
 )
 from recassay.backends.spark.tables import SparkTable, UserChunk, map_users
+from recassay.backends.spark.tallies import PART, map_packed, pack, unpack
+from recassay.columnar.identity import id_keys, mix
+from recassay.columnar.vocabulary import concat_ids
 from recassay.data.fold import Fold, Leakage
 from recassay.data.interactions import Interactions, ItemCounts
 from recassay.data.io.columns import ITEM, RANK, SCORE, USER
@@ -49,7 +48,7 @@ from recassay.split.base import PROFILE, TEST, TRAIN, VALIDATION
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-LOG, USERS, TALLY, VECTOR = "log", "users", "tally", "vector"
+LOG, USERS, COUNTS, VECTOR = "log", "users", "counts", "vector"
 ROWS = 1 << 18  # about, of a chunk: smaller than elsewhere, as a list of 100 items is longer than most histories
 PARTS: Mapping[str, tuple[int, ...]] = {"train": (TRAIN, PROFILE), "test": (TEST,), "validation": (VALIDATION,)}
 
@@ -59,35 +58,39 @@ class SparkRun(SparkTable):
     """The recommendations of a system on Spark: ranked lists, and standings (ranks of the relevant items).
 
     The lists are the table ``frame``: user_id, item_id, rank, score. ``ra.score`` evaluates the lists, and ``ra.judge``
-    the standings. Both stay in the Parquet files of ``rows``, a row for each user.
+    the standings. Both stay in Parquet files. ``chunks`` has a row for each chunk of users, with their packed
+    standings; ``shared`` are the fields of :class:`~recassay.types.Standings` that all chunks share.
     """
 
-    rows: DataFrame
-    about: StandingsSchema
+    chunks: DataFrame
+    shared: Mapping[str, Any]
     played: PlayedTotals
 
     @property
     def name(self) -> str:
         """Return the name of the system."""
-        return self.about.name
+        return str(self.shared["name"])
 
     def here(self) -> Run:
         """Load lists and ranks of relevant items of all users into this process and return them as a run."""
         with translate_errors():
-            rows = pl.DataFrame(self.rows.orderBy(USER).toArrow())
-        lists = rows.filter(pl.col(LISTED).list.len() > 0).select(USER, pl.col(LISTED).alias(ITEM), WORTH)
-        ranked = lists.explode(ITEM, WORTH).with_columns(pl.int_range(1, pl.len() + 1).over(USER).alias(RANK))
-        run = Run.from_frame(ranked, self.name, order="rank")
-        return replace(run, standings=standings_from_rows(rows, self.about, self.played.unlisted))
+            lists = pl.DataFrame(self.frame.toArrow())
+        return replace(Run.from_frame(lists, self.name, order="rank"), standings=self.standings_here())
 
     def standings_here(self, every: int = 1) -> Standings:
         """Load the standings of about one in ``every`` users into this process; they are drawn by their ids."""
-        from pyspark.sql import functions as F  # noqa: N812 (its usual name)
+        shared = self.shared  # tasks must not carry the table itself
 
-        some = self.rows.drop(LISTED, WORTH).where(F.pmod(F.xxhash64(USER), F.lit(every)) == 0)
+        def drawn(packed: bytes) -> bytes:
+            part = unpacked_standings(packed, shared)
+            assert part.everyone is not None, "a task of a fold has them"
+            chosen = mix(id_keys(part.everyone)) % np.uint64(every) == 0
+            return packed_standings(joined_standings([part], part.everyone.filter(pl.Series(chosen))))
+
         with translate_errors():
-            rows = pl.DataFrame(some.orderBy(USER).toArrow())
-        return standings_from_rows(rows, self.about, self.played.unlisted if every == 1 else 0)
+            parts = [unpacked_standings(row[PART], shared) for row in map_packed(self.chunks, drawn).collect()]
+        users = concat_ids(part.everyone for part in parts if part.everyone is not None).sort()
+        return replace(joined_standings(parts, users), unlisted=self.played.unlisted if every == 1 else 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +112,7 @@ class SharedFacts:
 
     def fold(self, rows: pl.DataFrame) -> Fold:
         """Return the fold of some users, made of rows with a column of labels, such as training or test."""
-        log = Interactions.of_users(rows.drop(label_of(self.number)), self.counts["train"], origin=self.where)
+        log = Interactions.from_frame(rows.drop(label_of(self.number)), whole=self.counts["train"], origin=self.where)
         label = rows[label_of(self.number)].to_numpy()
         parts = {
             name: replace(log.take(np.isin(label, PARTS[name])), whole=counts) for name, counts in self.counts.items()
@@ -122,18 +125,17 @@ class SharedFacts:
 class PlayTask:
     """The work of a task: to rank the catalogue for its users.
 
-    ``known`` is a Spark broadcast of :class:`SharedFacts`, so that a worker holds one copy.
+    ``known`` is a Spark broadcast of :class:`SharedFacts`, so that a worker holds one copy. ``name`` is that of the
+    system.
     """
 
     known: Any
     model: Any
-    about: StandingsSchema
+    name: str
 
     def __call__(self, pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
-        """Yield a table with a row for each user of a chunk, and at the end a row with the totals over all of them."""
+        """Yield a table for each chunk of users: the rows of their lists, and a row with their packed standings."""
         known: SharedFacts = self.known.value
-        found: list[PlayedTotals] = []
-        last = None
         for piece in pieces:
             if not piece[LOG].height:
                 continue  # these users have factors and no rows in the log
@@ -142,22 +144,17 @@ class PlayTask:
             if isinstance(model, FactorTable):
                 users = Vectors.of(piece[USERS], "users") if USERS in piece else model.users
                 model = replace(model, users=users, items=known.items)
-            run = play_fitted(
-                fitted_on_fold(model, fold),
-                ranking_task(fold, known.protocol),
-                self.about.name,
-                k=known.protocol.k,
-                threads=1,
-            )
-            everyone = fold.train.user_vocabulary.ids
+            task = ranking_task(fold, known.protocol)
+            run = play_fitted(fitted_on_fold(model, fold), task, self.name, k=known.protocol.k, threads=1)
             assert run.standings is not None, "it was played"
-            assert everyone is not None, "a log's ids are dense"
-            found.append(PlayedTotals.of(run.standings, everyone.len()))
-            last = rows_of_run(run, everyone, self.about).with_columns(pl.lit(None, dtype=pl.Binary).alias(TALLY))
-            yield last
-        if last is not None:
-            packed = zlib.compress(pickle.dumps(reduce(add, found)), 1)
-            yield last.clear(1).with_columns(pl.lit(packed, dtype=pl.Binary).alias(TALLY))
+            packed = pl.DataFrame(
+                {
+                    USER: piece[LOG][USER].head(1),
+                    PART: [packed_standings(run.standings)],
+                    COUNTS: [pack(PlayedTotals.of(run.standings))],
+                }
+            )
+            yield pl.concat([run.frame(), packed], how="diagonal")
 
 
 def play_on_spark(request: PlayRequest) -> SparkRun:
@@ -190,18 +187,19 @@ def play_on_spark(request: PlayRequest) -> SparkRun:
         counts = item_counts_by_part(fold)
     known = SharedFacts(counts, items, protocol, fold.leakage, fold.how, fold.number, log.where)
     task = ranking_task(known.fold(log.empty()), protocol)
-    about = StandingsSchema(name, counts["train"].ids, task.weight, task.how, tuple(task.bins))
-    schema = f"{about.schema(log.kind(USER), log.kind(ITEM))}, {TALLY} binary"
+    own = {"name": name, "vocabulary": task.train.item_vocabulary, "popularity": task.weight, "how": task.how}
+    lists = f"{USER} {log.kind(USER)}, {ITEM} {log.kind(ITEM)}, {RANK} int, {SCORE} double"
+    schema = f"{lists}, {PART} binary, {COUNTS} binary"
     broadcast = spark.sparkContext.broadcast(known)
     with contextlib.ExitStack() as stack, translate_errors():
         folder = stack.enter_context(new_folder(spark, request.execution.work))
-        map_users(tables, PlayTask(broadcast, model, about), schema, rows=ROWS, slow=True).write.parquet(folder)
-        written = spark.read.schema(schema).parquet(folder)
-        tallies = written.where(f"{TALLY} is not null").select(TALLY).collect()
+        map_users(tables, PlayTask(broadcast, model, name), schema, rows=ROWS, slow=True).write.parquet(folder)
         broadcast.unpersist()
-        played: PlayedTotals = reduce(add, (pickle.loads(zlib.decompress(bytes(row[0]))) for row in tallies))
-        rows = written.where(f"{TALLY} is null").drop(TALLY)
-        run = SparkRun(_lists(rows), about.name, rows, about, played)
+        written = spark.read.schema(schema).parquet(folder)
+        chunks = written.where(f"{PART} is not null")
+        played: PlayedTotals = reduce(add, (unpack(row[0]) for row in chunks.select(COUNTS).collect()))
+        frame = written.where(f"{PART} is null").drop(PART, COUNTS)
+        run = SparkRun(frame, name, chunks.select(USER, PART), own, played)
         weakref.finalize(run, stack.pop_all().close)  # a temporary folder is removed with the run
     return run
 
@@ -218,7 +216,7 @@ def item_counts_by_part(fold: SparkFold) -> dict[str, ItemCounts]:
     items = pl.DataFrame(fold.labelled.groupBy(ITEM).agg(*wanted).toArrow()).sort(ITEM)
     users = fold.labelled.agg(*wanted[: len(parts)]).collect()[0]
 
-    def column(name: str) -> NDArray[np.int64]:
+    def column(name: str) -> Int64:
         return items[name].to_numpy().astype(np.int64)
 
     return {
@@ -242,17 +240,3 @@ def _in_memory(source: Any) -> Any:
         return source
     with translate_errors():
         return pl.DataFrame(source.toArrow())
-
-
-def _lists(rows: DataFrame) -> DataFrame:
-    """Return a table with a row for each listed item, from a table with a row (a whole list) for each user."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    pairs = F.posexplode(F.arrays_zip(F.col(LISTED), F.col(WORTH)))
-    placed = rows.select(USER, pairs.alias("place", "pair"))
-    return placed.select(
-        USER,
-        F.col(f"pair.{LISTED}").alias(ITEM),
-        (F.col("place") + 1).cast("int").alias(RANK),
-        F.col(f"pair.{WORTH}").alias(SCORE),
-    )

@@ -189,7 +189,7 @@ def log_statistics(train: SparkTable) -> Interactions:
         items = pl.DataFrame(counted.toArrow()).sort(ITEM)
         users = train.frame.select(USER).distinct().count()
     whole = ItemCounts(items[ITEM], items["users"].to_numpy(), items["events"].to_numpy(), users)
-    return Interactions.of_users(train.empty(), whole, origin=train.where, remarks=train.remarks)
+    return Interactions.from_frame(train.empty(), whole=whole, origin=train.where, remarks=train.remarks)
 
 
 def _runs_at(path: str | Path) -> list[tuple[str, str | Path]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from recassay.backends.spark.session import translate_errors
 from recassay.backends.spark.tables import SparkTable, UserChunk
-from recassay.backends.spark.tallies import tallies_of
+from recassay.backends.spark.tallies import packed_tallies, tallies_of
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.truth import Truth
@@ -55,7 +55,7 @@ class ScoringTask:
         context = self.job.context
         if TRAIN not in piece or context.train is None or context.train.whole is None:
             return self.job
-        log = Interactions.of_users(piece[TRAIN], context.train.whole, origin=self.origins[TRAIN].where)
+        log = Interactions.from_frame(piece[TRAIN], whole=context.train.whole, origin=self.origins[TRAIN].where)
         return self.job.with_train(log)
 
     def _run(self, piece: UserChunk, name: str) -> Run:
@@ -87,7 +87,7 @@ def run_scoring(
         lists |= watched
         tables = {**side_tables, **{run_table(name): run for name, run in lists.items()}}
         order = AS_READ if conventions.reads_rows or conventions.order == "row" or watched else ORDER
-        tallies = tallies_of(tables, task, folder, order=order)
+        tallies = tallies_of(packed_tallies(tables, task, order), folder)
     if not tallies or not tallies[task.systems[0]].units.len():
         raise empty_truth(truth.where)
     return tallies

@@ -130,7 +130,7 @@ def _several_tables_remark(frame: DataFrame, names: Sequence[str], found: Mappin
     for name in grouping_columns(names, found, role):
         pairs = frame.select(found[USER], name).distinct()
         if pairs.select(name).distinct().limit(2).count() > 1:
-            remarks |= remark_on_mixed_tables(pl.DataFrame(pairs.toArrow()), found[USER], name, role)
+            remarks |= remark_on_mixed_tables(pl.DataFrame(pairs.toArrow()).lazy(), found[USER], name, role)
     return remarks
 
 

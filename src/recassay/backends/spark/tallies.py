@@ -42,81 +42,103 @@ class Sums(tuple[Any, ...]):
         return Sums(add_counts(one, more) if isinstance(one, dict) else one + more for one, more in pairs)
 
 
+def pack(value: Any) -> bytes:
+    """Return a value as bytes, for a column of a Spark table."""
+    return zlib.compress(pickle.dumps(value), 1)
+
+
+def unpack(packed: bytes) -> Any:
+    """Return the value in bytes that :func:`pack` made."""
+    return pickle.loads(zlib.decompress(bytes(packed)))
+
+
 def summed(tables: Mapping[str, SparkTable], look: Callable[[UserChunk], Any]) -> Any:
     """Apply ``look`` to each chunk of users in the tasks, and return the sum of the results.
 
     Return None if there are no results, or all are None.
     """
 
-    def sums(pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
-        yield from _sum_of(map(look, pieces))
+    def sums(chunks: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
+        yield from _sum_of(map(look, chunks))
 
     return _together(map_users(tables, sums, f"{PART} binary"))
 
 
 def summed_batches(frame: DataFrame, look: Callable[[pl.DataFrame], Any]) -> Any:
     """Apply ``look`` to the rows of a Spark table, as they lie in the tasks, and return the sum of the results."""
-    return _together(frame.mapInArrow(carry_errors(_sums(lambda batch: look(pl.DataFrame(batch)))), f"{PART} binary"))
+    return _together(_sums(frame, lambda batch: look(pl.DataFrame(batch))))
 
 
-def _sums(look: Callable[[pyarrow.RecordBatch], Any]) -> Callable[..., Iterator[pyarrow.RecordBatch]]:
-    """Return work for tasks that yields the packed sum of what ``look`` returns for each batch of rows."""
+def _sums(frame: DataFrame, look: Callable[[pyarrow.RecordBatch], Any]) -> DataFrame:
+    """Return a table with the packed sum of what ``look`` returns for the batches of rows of each task."""
 
     def sums(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        for frame in _sum_of(map(look, batches)):
-            yield from to_batches(frame)
+        for total in _sum_of(map(look, batches)):
+            yield from to_batches(total)
 
-    return sums
+    return frame.mapInArrow(carry_errors(sums), f"{PART} binary")
 
 
 def _together(packed: DataFrame) -> Any:
-    """Return the sum of packed values that tasks found; None if there are none."""
+    """Return the sum of packed values that tasks computed; None if there are none."""
     if shuffle_partitions(packed) > TOGETHER:
-        add_up = _sums(lambda batch: reduce(add, [_unpacked(value.as_py()) for value in batch.column(0)] or [None]))
-        packed = packed.repartition(TOGETHER).mapInArrow(carry_errors(add_up), f"{PART} binary")
+        packed = _sums(
+            packed.repartition(TOGETHER),
+            lambda batch: reduce(add, [unpack(value.as_py()) for value in batch.column(0)] or [None]),
+        )
     with translate_errors():
-        found = [_unpacked(row[0]) for row in packed.collect()]
-    return reduce(add, found) if found else None
+        values = [unpack(row[0]) for row in packed.collect()]
+    return reduce(add, values) if values else None
 
 
 def _sum_of(values: Iterable[Any]) -> Iterator[pl.DataFrame]:
     """Yield the packed sum of the values that are not None as a table of one row; nothing if there are none."""
-    total = None
-    for value in values:
-        if value is not None:
-            total = value if total is None else total + value
-    if total is not None:
-        yield pl.DataFrame({PART: [zlib.compress(pickle.dumps(total), 1)]})
+    there = (value for value in values if value is not None)
+    first = next(there, None)
+    if first is not None:
+        yield pl.DataFrame({PART: [pack(reduce(add, there, first))]})
 
 
-def _unpacked(packed: bytes) -> Any:
-    return pickle.loads(zlib.decompress(bytes(packed)))
+def map_packed(chunks: DataFrame, work: Callable[[bytes], bytes]) -> DataFrame:
+    """Return a table of users and bytes with ``work`` applied, in the tasks, to the bytes in each row."""
+
+    def worked(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        for batch in batches:
+            for row in pl.DataFrame(batch).iter_slices(1):
+                yield from to_batches(row.with_columns(pl.Series(PART, [work(row[PART][0])])))
+
+    return chunks.mapInArrow(carry_errors(worked), chunks.schema)
 
 
-def tallies_of(
+def packed_tallies(
     tables: Mapping[str, SparkTable],
     work: Callable[[UserChunk], Mapping[Key, UserTally]],
-    folder: str,
-    *,
     order: Sequence[str] = (),
-) -> dict[Key, UserTally]:
-    """Return the tallies of all users, by key, with values in temporary files of this machine; users ascend.
+) -> DataFrame:
+    """Return a table with a row for each chunk of users: its first user, and the packed tallies of its users, by key.
 
-    ``work`` returns those of a chunk of users; it is called in the tasks. They write to ``folder``: Spark commits the
-    files of one attempt of a task, so a task that dies and is retried counts once. Rows of a user have an ``order``.
+    ``work`` returns the tallies of a chunk; it is called in the tasks. Rows of a user have an ``order``.
     """
 
-    def packed(pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
-        for piece in pieces:
-            first = min(frame[USER][0] for frame in piece.values() if frame.height)
-            yield pl.DataFrame({USER: [first], PART: [pickle.dumps(work(piece))]})
+    def packed(chunks: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
+        for chunk in chunks:
+            first = min(frame[USER][0] for frame in chunk.values() if frame.height)
+            yield pl.DataFrame({USER: [first], PART: [pickle.dumps(work(chunk))]})
 
     some = next(iter(tables.values()))
-    schema = f"{USER} {some.kind(USER)}, {PART} binary"
-    map_users(tables, packed, schema, order=order).write.parquet(folder)
-    files: dict[Key, TallyFiles] = {}
-    users: dict[Key, list[pl.Series]] = {}
-    for part in _parts(some, folder, schema):
+    return map_users(tables, packed, f"{USER} {some.kind(USER)}, {PART} binary", order=order)
+
+
+def tallies_of(packed: DataFrame, folder: str) -> dict[Any, UserTally]:
+    """Return the tallies of all users, by key, with values in temporary files of this machine; users ascend.
+
+    ``packed`` is a table of packed tallies, as :func:`packed_tallies` returns it. Tasks write it to ``folder``: Spark
+    commits the files of one attempt of a task, so a task that dies and is retried counts once.
+    """
+    packed.write.parquet(folder)
+    files: dict[Any, TallyFiles] = {}
+    users: dict[Any, list[pl.Series]] = {}
+    for part in _parts(packed, folder):
         for key, tally in part.items():
             files.setdefault(key, TallyFiles()).add(tally)
             users.setdefault(key, []).append(tally.units)
@@ -129,18 +151,18 @@ def tallies_of(
     return whole
 
 
-def _parts(table: SparkTable, folder: str, schema: str) -> Iterator[dict[Any, UserTally]]:
+def _parts(written: DataFrame, folder: str) -> Iterator[dict[Any, UserTally]]:
     """Yield the tallies that tasks wrote to a folder, by their first users: which examples errors name depends on it.
 
     Files that this process sees are read here, which saves a job of Spark.
     """
-    spark = session_of(table.frame)
+    spark = session_of(written)
     if is_local(spark) and Path(folder).is_dir():
         files = sorted(Path(folder).glob("part-*.parquet"))
         users = {file: read_parquet(file, columns=[USER])[USER] for file in files}
         firsts = [(user, file, row) for file in files for row, user in enumerate(users[file])]
         packed = (scan_parquet(file).slice(row, 1).collect()[PART][0] for _, file, row in sorted(firsts))
     else:
-        rows = spark.read.schema(schema).parquet(folder).orderBy(USER).select(PART).toLocalIterator()
+        rows = spark.read.schema(written.schema).parquet(folder).orderBy(USER).select(PART).toLocalIterator()
         packed = (bytes(row[0]) for row in rows)
     yield from map(pickle.loads, packed)

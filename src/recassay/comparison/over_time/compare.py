@@ -248,31 +248,21 @@ def compare_over_time(
     """
     if not 0 < alpha < 1:
         raise UsageError("U102", f"alpha must be between 0 and 1, got {alpha:g}", hint="alpha=0.01")
-    if fewest < 0:
-        raise UsageError("U102", f"fewest must be at least 0, got {fewest}", hint="fewest=10")
     systems = systems_of(a, b)
     pairs = [paired_values(systems[one], systems[other], metric) for one, other in pairs_of(tuple(systems), baseline)]
     events = next(iter(systems.values())).events
     options = windows(how, by, window, fading, scored=max(pair.event.size for pair in pairs), events=events)
     bounds = partial(anytime_bounds, alpha=alpha / len(pairs), largest=largest, tuned_for=tuned_for)
-    mcnemar = _McNemar(alpha, continuity, exact, fewest)
+    mcnemar = {"alpha": alpha, "correction": continuity, "exact": exact, "fewest": fewest}
     duels = (_duel(pair, options, mcnemar, test, bounds(pair.values_a - pair.values_b)) for pair in pairs)
     return OverTime(metric, tuple(duels), options, alpha, fewest, correction)
 
 
-class _McNemar(NamedTuple):
-    """Options of McNemar's test, in windows and over all events."""
-
-    alpha: float
-    correction: bool
-    exact: bool | None
-    fewest: int
-
-
-def _duel(pair: PairedValues, options: WindowOptions, how: _McNemar, test: str, bounds: AnytimeBounds) -> Duel:
+def _duel(pair: PairedValues, options: WindowOptions, how: Mapping[str, Any], test: str, bounds: AnytimeBounds) -> Duel:
     """Return the comparison of a pair in the windows that ``options`` describe, and over all events.
 
-    ``bounds`` are those of the mean difference so far, and ``test`` is the one over all events.
+    ``how`` has the options of McNemar's test, ``bounds`` are those of the mean difference so far, and ``test`` is the
+    test over all events.
     """
     a, b = pair.values_a, pair.values_b
     past = options.over(pair.event, moments_of(pair.times, pair.a) if options.by == "time" else None)
@@ -283,7 +273,7 @@ def _duel(pair: PairedValues, options: WindowOptions, how: _McNemar, test: str, 
     values = np.concatenate([a, b])
     binary = bool(np.isin(values, (0.0, values.max())).all())  # wrong or right
     if binary:
-        signed = signed_mcnemar(a, b, past, **how._asdict())
+        signed = signed_mcnemar(a, b, past, **how)
         kind = np.int64 if past.fading is None else np.float64
         columns |= {"only_a": signed.only_a.astype(kind), "only_b": signed.only_b.astype(kind)}
         columns |= {"mcnemar": signed.signed, "p": signed.p, "better": better.gather(signed.claim.astype(np.int64) + 1)}
@@ -291,7 +281,7 @@ def _duel(pair: PairedValues, options: WindowOptions, how: _McNemar, test: str, 
     only_a, only_b = np.array([np.count_nonzero(a > b)]), np.array([np.count_nonzero(b > a)])
     test = test if test != "auto" else "mcnemar" if binary else "t"
     if test == "mcnemar" and binary:
-        p = mcnemar_p(only_a, only_b, correction=how.correction, exact=how.exact)
+        p = mcnemar_p(only_a, only_b, correction=how["correction"], exact=how["exact"])
     else:
         p = run_test(test, (a - b)[:, None]).p
     side = (bounds.low > 0).astype(np.int64) - (bounds.high < 0)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from recassay.arrays import Float, Int64
 from recassay.comparison.over_time.windows import By, How, WindowOptions, windows
 from recassay.data.times import TimeValues, time_values
 from recassay.errors import InputError, UsageError
@@ -19,8 +19,6 @@ from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import EVENT, TIME, Outcomes, Played, outcomes_of
 
 SHOWN = 500  # points of a curve in a picture
-
-Floats = NDArray[np.float64]
 
 
 class Errors(NamedTuple):
@@ -31,8 +29,8 @@ class Errors(NamedTuple):
     """
 
     column: str
-    before: Callable[[Floats], Floats]
-    after: Callable[[Floats], Floats]
+    before: Callable[[Float], Float]
+    after: Callable[[Float], Float]
 
 
 ERRORS = {"mae": Errors("absolute_error", np.asarray, np.asarray), "rmse": Errors("absolute_error", np.square, np.sqrt)}
@@ -72,7 +70,7 @@ class Curve:
         """Return the curve with additional marks, which are events with texts for the figure."""
         return replace(self, marks=tuple(sorted([*self.marks, *marks])))
 
-    def at(self, events: NDArray[np.int64]) -> Floats:
+    def at(self, events: Int64) -> Float:
         """Return the value of the curve at each event of the stream.
 
         It is that of the last point up to the event, NaN before the first point.
@@ -231,10 +229,10 @@ class PairedValues(NamedTuple):
     metric: str
     a: str
     b: str
-    event: NDArray[np.int64]
+    event: Int64
     times: pl.Series | None
-    values_a: Floats
-    values_b: Floats
+    values_a: Float
+    values_b: Float
     dropped: int
 
 

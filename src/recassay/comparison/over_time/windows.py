@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Float, Int64
 from recassay.data.times import TimeValues
 from recassay.errors import UsageError
 from recassay.stats.anytime import faded_sums, running_sums
@@ -22,8 +23,6 @@ from recassay.stats.significance import mcnemar_p, mcnemar_signed
 How = Literal["moving", "fading", "cumulative"]
 By = Literal["scored", "event", "time"]
 WIDEST, PARTS = 5000, 50  # the window if none is given: a fiftieth of the stream, at most 5,000 scored events
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class WindowOptions:
     window: float | None
     fading: float | None
 
-    def over(self, event: NDArray[np.int64], moments: TimeValues | None = None) -> PastWindows:
+    def over(self, event: Int64, moments: TimeValues | None = None) -> PastWindows:
         """Return the window of each scored event.
 
         ``event`` are the positions of the scored events in the stream, ``moments`` their times (for windows of time).
@@ -75,11 +74,11 @@ class PastWindows:
     factor ``fading``. ``partial`` marks windows that are not full, at the start of a stream.
     """
 
-    first: NDArray[np.int64] | None
+    first: Int64 | None
     fading: float | None
-    partial: NDArray[np.bool_]
+    partial: Bool
 
-    def sums(self, values: Floats) -> Floats:
+    def sums(self, values: Float) -> Float:
         """Return the sum of the values (one per scored event) in each window, weighted if events fade."""
         if self.first is None:
             assert self.fading is not None
@@ -87,13 +86,12 @@ class PastWindows:
         rounded, left = running_sums(values)
         return np.asarray((rounded[1:] - rounded[self.first]) + (left[1:] - left[self.first]))
 
-    def sizes(self) -> NDArray[np.int64] | Floats:
+    def sizes(self) -> Int64 | Float:
         """Return the number of scored events in each window, or the sum of their weights if these fade."""
-        if self.first is None:
-            return self.sums(np.ones(self.partial.size))
-        return np.arange(1, self.first.size + 1) - self.first
+        ones = np.ones(self.partial.size)
+        return self.sums(ones) if self.first is None else np.arange(1, self.first.size + 1) - self.first
 
-    def means(self, values: Floats) -> Floats:
+    def means(self, values: Float) -> Float:
         """Return the mean of the values in each window, weighted if the weights of events fade."""
         return self.sums(values) / self.sizes()
 
@@ -159,16 +157,16 @@ class Signed:
     events distinguish the two. Counts that fade are not whole numbers and have no exact p.
     """
 
-    only_a: Floats
-    only_b: Floats
-    signed: Floats
-    p: Floats
+    only_a: Float
+    only_b: Float
+    signed: Float
+    p: Float
     claim: NDArray[np.int8]
 
 
 def signed_mcnemar(
-    a: Floats,
-    b: Floats,
+    a: Float,
+    b: Float,
     past: PastWindows,
     *,
     alpha: float = 0.01,

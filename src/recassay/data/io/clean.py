@@ -44,11 +44,8 @@ def clean(frame: pl.DataFrame, *, columns: tuple[str, ...], where: str, whole_ra
     become Float64; rank and pool become integers, with missing values left null. Timestamps stay whole numbers, floats
     or datetimes. Without ``whole_ranks`` a rank becomes Float64. ``where`` names the table in errors.
     """
-    rules = {USER: as_ids, ITEM: as_ids, SCORE: as_number, RATING: as_number, GAIN: as_number, POOL: as_whole_number}
-    rules |= {SEQUENCE: as_whole_number, POSITION: as_whole_number, PROBABILITY: as_number, SURPRISE: as_number}
-    rules |= {TIMESTAMP: as_time, SYSTEM: as_ids, RANK: as_whole_number if whole_ranks else as_number}
-    changed = {name: rules[name](frame[name], where) for name in columns if name in frame.columns}
-    return frame.with_columns([series.alias(name) for name, series in changed.items()])
+    rules = {**RULES, RANK: as_whole_number if whole_ranks else as_number}
+    return frame.with_columns(rules[name](frame[name], where).alias(name) for name in columns if name in frame.columns)
 
 
 def as_ids(series: pl.Series, where: str = "") -> pl.Series:
@@ -70,7 +67,10 @@ def as_ids(series: pl.Series, where: str = "") -> pl.Series:
     elif isinstance(dtype, pl.Categorical | pl.Enum):
         series = series.cast(pl.String)
     elif dtype == pl.Binary:
-        series = _text_of_bytes(series, where)
+        try:
+            series = series.cast(pl.String)
+        except pl.exceptions.PolarsError:
+            raise InputError("I202", "ids are bytes that are not UTF-8 text", where=_at(series, where)) from None
     elif not (dtype.is_integer() or dtype in (pl.String, pl.Null)):
         raise InputError(
             "I202",
@@ -80,10 +80,13 @@ def as_ids(series: pl.Series, where: str = "") -> pl.Series:
             if dtype.is_nested()
             else "make it text or integer",
         )
-    if series.null_count() or (series.dtype == pl.String and _has_empty(series)):
-        missing = series.is_null()
-        if series.dtype == pl.String:
-            missing = missing | (series == "")
+    empty = series.dtype == pl.String and any(
+        each_block(
+            lambda begin, end: bool((series.slice(begin, end - begin) == "").any()), series.len(), size=TEXTS_PER_BLOCK
+        )
+    )
+    if series.null_count() or empty:
+        missing = series.is_null() | (series == "") if empty else series.is_null()
         first = missing.arg_true()[0] + 1
         raise InputError(
             "I304",
@@ -108,14 +111,6 @@ def are_complete_categories(series: pl.Series) -> bool:
     return not (series == "").any()
 
 
-def _has_empty(texts: pl.Series) -> bool:
-    """Return whether a text is empty, looked for on all threads."""
-    found = each_block(
-        lambda begin, end: bool((texts.slice(begin, end - begin) == "").any()), texts.len(), size=TEXTS_PER_BLOCK
-    )
-    return any(found)
-
-
 def as_number(series: pl.Series, where: str = "") -> pl.Series:
     """Return a column as Float64; raise I202 for what is not a number, or a whole number that a float cannot hold.
 
@@ -133,8 +128,13 @@ def as_number(series: pl.Series, where: str = "") -> pl.Series:
     _check_values(series, numbers.is_null() & series.is_not_null(), "not numbers", where)
     if (dtype.is_integer() or series.dtype == pl.String) and exceeds_exact(numbers):
         rounded = (numbers.cast(pl.Int128, strict=False) != series.cast(pl.Int128, strict=False)).fill_null(False)
-        hint = "subtract the same number from all of them, or name a column of ranks: --columns rank=NAME"
-        _check_values(series, rounded, "whole numbers above 2^53 that a float would round", where, hint)
+        _check_values(
+            series,
+            rounded,
+            "whole numbers above 2^53 that a float would round",
+            where,
+            "subtract the same number from all of them, or name a column of ranks: --columns rank=NAME",
+        )
     return numbers
 
 
@@ -169,8 +169,8 @@ def as_time(series: pl.Series, where: str = "") -> pl.Series:
     """
     dtype = series.dtype
     if str(dtype) in WIDE:
-        narrow = series.cast(pl.Int64, strict=False)
-        return narrow if narrow.null_count() == series.null_count() else series.cast(pl.Float64)
+        narrow = _fitting(series, pl.Int64)
+        return series.cast(pl.Float64) if narrow is None else narrow
     if dtype.is_integer() or dtype.is_float() or isinstance(dtype, pl.Datetime):
         return series
     if dtype == pl.Date:
@@ -180,6 +180,13 @@ def as_time(series: pl.Series, where: str = "") -> pl.Series:
     if dtype.is_decimal():
         return series.cast(pl.Float64)
     raise InputError("I202", f"{dtype} where a time is needed", where=_at(series, where))
+
+
+RULES = {
+    USER: as_ids, ITEM: as_ids, SYSTEM: as_ids, TIMESTAMP: as_time, POOL: as_whole_number, SEQUENCE: as_whole_number,
+    POSITION: as_whole_number, SCORE: as_number, RATING: as_number, GAIN: as_number, PROBABILITY: as_number,
+    SURPRISE: as_number,
+}  # fmt: skip
 
 
 def infer_type(series: pl.Series) -> pl.Series:
@@ -192,10 +199,9 @@ def infer_type(series: pl.Series) -> pl.Series:
     """
     if series.dtype != pl.String or series.null_count() == len(series):
         return series
-    if series.str.contains(f"^{PLAIN_WHOLE}$").all():
-        whole = integers_or_text(series)
-        if whole.dtype != pl.String:
-            return whole
+    plain = series.str.contains(f"^{PLAIN_WHOLE}$").all()
+    if plain and (whole := _fitting(series, pl.Int64, pl.UInt64)) is not None:
+        return whole
     if series.str.contains(r"^-?(0|[1-9][0-9]*)?\.[0-9]+([eE][-+]?[0-9]+)?$|^(0|-?[1-9][0-9]{0,14})$").all():
         return series.cast(pl.Float64)
     return series
@@ -207,11 +213,15 @@ def integers_or_text(whole: pl.Series) -> pl.Series:
     >>> [str(integers_or_text(pl.Series([text])).dtype) for text in ("-1", str(2**64 - 1), str(2**64))]
     ['Int64', 'UInt64', 'String']
     """
-    for dtype in (pl.Int64, pl.UInt64):
-        integers = whole.cast(dtype, strict=False)
-        if integers.null_count() == whole.null_count():
-            return integers
-    return whole.cast(pl.String).str.replace(r"\.0*$", "")  # a decimal may have zeros after its point
+    integers = _fitting(whole, pl.Int64, pl.UInt64)
+    # a decimal may have zeros after its point
+    return whole.cast(pl.String).str.replace(r"\.0*$", "") if integers is None else integers
+
+
+def _fitting(series: pl.Series, *dtypes: type[pl.DataType]) -> pl.Series | None:
+    """Return a column in the first of the types that holds all of its values; None if none does."""
+    casts = (series.cast(dtype, strict=False) for dtype in dtypes)
+    return next((cast for cast in casts if cast.null_count() == series.null_count()), None)
 
 
 def _whole(series: pl.Series, where: str) -> pl.Series:
@@ -220,10 +230,8 @@ def _whole(series: pl.Series, where: str) -> pl.Series:
 
 
 def _time_of_text(series: pl.Series, where: str) -> pl.Series:
-    for dtype in (pl.Int64, pl.Float64):
-        numbers = series.cast(dtype, strict=False)
-        if numbers.null_count() == series.null_count():
-            return numbers
+    if (numbers := _fitting(series, pl.Int64, pl.Float64)) is not None:
+        return numbers
     _check_ambiguity(series, where)
     try:
         times = series.str.to_datetime(time_unit="us", time_zone="UTC", strict=False).dt.replace_time_zone(None)
@@ -237,9 +245,13 @@ def _check_ambiguity(series: pl.Series, where: str) -> None:
     """Raise I386 for dates whose day and month cannot be told apart, and for times with and without a zone."""
     zoned = series.str.contains(ZONED)
     if zoned.any() and (bare := ~zoned & series.str.contains(TIMED)).any():
-        what = f"{int(zoned.sum()):,} of {len(series):,} times have a zone and {int(bare.sum()):,} have none, such as "
-        what += f"{series.filter(zoned.fill_null(False))[0]!r} and {series.filter(bare.fill_null(False))[0]!r}"
-        raise InputError("I386", what, where=_at(series, where), hint="give all of them a zone, or none")
+        raise InputError(
+            "I386",
+            f"{int(zoned.sum()):,} of {len(series):,} times have a zone and {int(bare.sum()):,} have none, such as "
+            f"{series.filter(zoned.fill_null(False))[0]!r} and {series.filter(bare.fill_null(False))[0]!r}",
+            where=_at(series, where),
+            hint="give all of them a zone, or none",
+        )
     parts = series.str.extract_groups(DAY_AND_MONTH).struct.unnest().drop_nulls()
     if not parts.height:
         return
@@ -255,13 +267,6 @@ def _check_ambiguity(series: pl.Series, where: str) -> None:
         where=_at(series, where),
         hint="write the year first: 2020-04-03, 2020-04-03 10:30:00 or 2020-04-03T10:30:00+02:00",
     )
-
-
-def _text_of_bytes(series: pl.Series, where: str) -> pl.Series:
-    try:
-        return series.cast(pl.String)
-    except pl.exceptions.PolarsError:
-        raise InputError("I202", "ids are bytes that are not UTF-8 text", where=_at(series, where)) from None
 
 
 def _check_values(series: pl.Series, bad: pl.Series, what: str, where: str, hint: str = CORRECT) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import polars as pl
 
@@ -35,7 +35,10 @@ USER, ITEM, TIMESTAMP, RATING, SCORE, RANK, GAIN, POOL, SYSTEM, SEQUENCE, POSITI
 class Role:
     """A kind of table: the canonical names of required and optional columns.
 
-    ``positions`` are the columns of a file without a header, in order.
+    ``positions`` are the columns of a file without a header, in order. ``value`` is the column that the number in
+    ``{user: {item: number}}`` becomes. With ``whole_ranks`` the reader rejects fractional ranks; else the caller does,
+    with a better message. With ``others`` all other columns are read too, unchanged. ``describes`` says that a row
+    describes an item or a user; text columns of numbers are then numbers.
     """
 
     name: str
@@ -43,13 +46,9 @@ class Role:
     optional: tuple[str, ...]
     positions: tuple[str, ...]
     value: str
-    """The column that the number in ``{user: {item: number}}`` becomes."""
     whole_ranks: bool = True
-    """Whether the reader rejects fractional ranks; if False, the caller does, with a better message."""
     others: bool = False
-    """Whether all other columns are read too, unchanged."""
     describes: bool = False
-    """Whether a row describes an item or a user; text columns of numbers are then numbers."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -94,11 +93,13 @@ def role_named(name: str) -> Role:
 # Names are compared in lower case, without blanks, dashes and underscores: `userId`, `User ID` and `user_id` are equal.
 # Each meaning has tiers of names: a later tier counts only if no name of an earlier one is present. So `session` is the
 # user of a log without a user column, and `rating` is the score of a run without a score column.
+QUERIES = "query_id query qid q_id topic topic_id request_id"
+SESSIONS = "session_id session sid session_key"
 ALIASES: dict[str, tuple[str, ...]] = {
     USER: (
         "user_id user uid user_idx user_index userno username",
-        "query_id query qid q_id topic topic_id request_id",
-        "session_id session sid session_key customer_id customer visitor_id visitor member_id account_id reviewer_id "
+        QUERIES,
+        f"{SESSIONS} customer_id customer visitor_id visitor member_id account_id reviewer_id "
         "profile_id buyer_id household_id",
     ),
     ITEM: (
@@ -125,37 +126,30 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "rating relevance weight value",
     ),
     RANK: ("rank", "position ranking rank_position pos"),
-    POOL: ("pool pool_size",),  # not "candidates" or "negatives", which may mean the sampled ones
-    SYSTEM: ("system system_id system_name", "model model_name algorithm algo recommender method approach run run_id"),
     GAIN: (
         "gain",
         "relevance rel grade",
         "rating weight ratings stars overall",
         "value label score play_count plays count target",
     ),
+    POOL: ("pool pool_size",),  # not "candidates" or "negatives", which may mean the sampled ones
+    SYSTEM: ("system system_id system_name", "model model_name algorithm algo recommender method approach run run_id"),
     SEQUENCE: ("sequence_id sequence",),
     POSITION: ("position pos", "rank"),
     PROBABILITY: ("probability prob",),
     SURPRISE: ("surprise",),
 }
 # In a table of items or users the id column is often just called `id`.
-LAST_TIER = {"items": "id", "users": "id"}
-
-SHORT_NAMES = {
-    "user": USER,
-    "item": ITEM,
-    "timestamp": TIMESTAMP,
-    "rating": RATING,
-    "score": SCORE,
-    "rank": RANK,
-    "gain": GAIN,
-    "pool": POOL,
-    "system": SYSTEM,
-    "sequence": SEQUENCE,
-    "position": POSITION,
-    "probability": PROBABILITY,
-    "surprise": SURPRISE,
+LAST_TIER = {"items": frozenset({"id"}), "users": frozenset({"id"})}
+# The tiers as they are compared.
+TIERS = {
+    meaning: [frozenset(map(normalised_name, tier.split())) for tier in tiers] for meaning, tiers in ALIASES.items()
 }
+UNITS = {
+    normalised_name(word): unit for unit, words in (("query", QUERIES), ("session", SESSIONS)) for word in words.split()
+}
+
+SHORT_NAMES = {name.removesuffix("_id"): name for name in ALIASES}
 KEYS = {meaning: key for key, meaning in SHORT_NAMES.items()}
 
 
@@ -215,105 +209,66 @@ def resolve(
     >>> resolve(["userId", "movieId", "rating"], ROLES["truth"], {}, where="ratings.csv")
     {'user_id': 'userId', 'item_id': 'movieId', 'gain': 'rating'}
     """
+    advisers = numeric_columns, time_columns
     if absent := [name for name in chosen.values() if name not in names]:
-        raise _missing(
-            f"there is no column {absent[0]!r}",
-            names,
-            where,
-            absent[0],
-            _choice(names, role, recognised(names, role), numeric_columns, time_columns),
-        )
-    wanted = [meaning for meaning in role.columns if meaning not in chosen]
+        what = f"there is no column {absent[0]!r}"
+        raise _missing(what, absent[0], names, role, recognised(names, role), where, *advisers)
     free = [name for name in names if name not in chosen.values()]
     found = {meaning: name for meaning, name in chosen.items() if meaning in role.columns}
     if by_position:
         # The k-th column has its default meaning unless the user assigned that column or that meaning.
-        found |= {
-            meaning: name
-            for meaning, name in zip(role.positions, names, strict=False)
-            if meaning in wanted and name in free
-        }
+        by_place = zip(role.positions, names, strict=False)
+        found = {meaning: name for meaning, name in by_place if name in free} | found
     else:
-        for meaning in wanted:
-            if (name := _match(meaning, free, role, where)) is not None:
-                found[meaning] = name
+        for meaning, matches in _matches(free, role).items():
+            if meaning not in chosen and len(matches) > 1:
+                choice = f"choose one: --columns {KEYS[meaning]}={matches[0]}"
+                raise InputError(
+                    "I203",
+                    f"{len(matches)} columns can be {meaning}: {_listed(matches)}",
+                    where=where,
+                    hint=choice if len(set(matches)) > 1 else "rename one of them",
+                )
+            found.setdefault(meaning, matches[0])
     lacking = [meaning for meaning in role.required if meaning not in found]
     if lacking:
-        raise _missing(
-            f"no column for {' and '.join(lacking)}",
-            names,
-            where,
-            lacking[0],
-            _choice(names, role, found, numeric_columns, time_columns),
-        )
+        what = f"no column for {' and '.join(lacking)}"
+        raise _missing(what, lacking[0], names, role, found, where, *advisers)
     return {meaning: found[meaning] for meaning in role.columns if meaning in found}
 
 
-def could_be_named(names: Iterable[str], role: Role, chosen: Mapping[str, str]) -> list[str]:
-    """Return those of the names that :func:`resolve` can find a meaning for; among thousands it takes long itself.
-
-    >>> from recassay.data.io.columns import ROLES
-    >>> could_be_named(["ann", "userId", "score"], ROLES["run"], {})
-    ['userId', 'score']
-    """
-    words = frozenset[str]().union(*(_words(tier) for meaning in role.columns for tier in _tiers(meaning, role)))
-    kept = set(chosen.values())
-    return [name for name in names if name in kept or normalised_name(name) in words]
-
-
-def is_column_name(name: str) -> bool:
-    """Return whether a word is a known column name; a line that has one is a header.
-
-    >>> is_column_name("movieId"), is_column_name("Toy Story")
-    (True, False)
-    """
-    return bool(known_meanings(name))
-
-
 def known_meanings(name: str) -> set[str]:
-    """Return every meaning that a column of this name can have in some table.
+    """Return every meaning that a column of this name can have in some table; a line with a known name is a header.
 
     >>> sorted(known_meanings("Rating")), known_meanings("Bewertung")
     (['gain', 'rating', 'score'], set())
     """
     word = normalised_name(name)
-    return {meaning for meaning, tiers in ALIASES.items() if any(word in _words(tier) for tier in tiers)}
+    return {meaning for meaning, tiers in TIERS.items() if any(word in tier for tier in tiers)}
 
 
-def _match(meaning: str, names: list[str], role: Role, where: str) -> str | None:
-    matches = _matches(meaning, names, role)
-    if len(matches) > 1:
-        choice = f"choose one: --columns {KEYS[meaning]}={matches[0]}"
-        raise InputError(
-            "I203",
-            f"{len(matches)} columns can be {meaning}: {_listed(matches)}",
-            where=where,
-            hint=choice if len(set(matches)) > 1 else "rename one of them",
-        )
-    return matches[0] if matches else None
-
-
-def _matches(meaning: str, names: Sequence[str], role: Role) -> list[str]:
-    """Return the columns with the exact name, or else those that match the first tier of aliases with a match."""
-    if list(names).count(meaning) == 1:
-        return [meaning]
-    tiers = ([name for name in names if normalised_name(name) in _words(tier)] for tier in _tiers(meaning, role))
-    return next(filter(None, tiers), [])
-
-
-def recognised(names: Sequence[str], role: Role) -> dict[str, str]:
+def recognised(names: Iterable[str], role: Role) -> dict[str, str]:
     """Return the columns that have a meaning by their names, by canonical name.
 
     >>> from recassay.data.io.columns import ROLES
     >>> recognised(["userId", "movieId", "year"], ROLES["run"])
     {'user_id': 'userId', 'item_id': 'movieId'}
     """
-    found = {meaning: _matches(meaning, names, role) for meaning in role.columns}
-    return {meaning: matches[0] for meaning, matches in found.items() if matches}
+    return {meaning: matches[0] for meaning, matches in _matches(names, role).items()}
 
 
-def _tiers(meaning: str, role: Role) -> tuple[str, ...]:
-    return ALIASES[meaning] + ((LAST_TIER[role.name],) if role.name in LAST_TIER else ())
+def _matches(names: Iterable[str], role: Role) -> dict[str, list[str]]:
+    """Return, by canonical name, the column of exactly that name, or those of the first tier of aliases that match."""
+    tiers = {meaning: [*TIERS[meaning], LAST_TIER.get(role.name, frozenset())] for meaning in role.columns}
+    known = frozenset[str]().union(*chain.from_iterable(tiers.values()))
+    words = [(name, word) for name in names if (word := normalised_name(name)) in known]  # of thousands, perhaps
+    found = {}
+    for meaning, aliases in tiers.items():
+        exact = [name for name, _ in words if name == meaning]
+        alike = ([name for name, word in words if word in tier] for tier in aliases)
+        if matches := exact if len(exact) == 1 else next(filter(None, alike), []):
+            found[meaning] = matches
+    return found
 
 
 def _choice(
@@ -346,7 +301,18 @@ def _choice(
     return f"{option} {','.join(f'{KEYS[meaning]}={name}' for meaning, name in chosen.items())}"
 
 
-def _missing(what: str, names: Sequence[str], where: str, wanted: str, choice: str) -> InputError:
+def _missing(
+    what: str,
+    wanted: str,
+    names: Sequence[str],
+    role: Role,
+    found: Mapping[str, str],
+    where: str,
+    numeric_columns: Callable[[list[str]], Mapping[str, pl.Series]],
+    time_columns: Callable[[list[str]], Iterable[str]],
+) -> InputError:
+    """Return the error I201 for a missing column, with advice that fits the columns there are; ``found`` are known."""
+    choice = _choice(names, role, found, numeric_columns, time_columns)
     known = [word for tier in ALIASES.get(wanted, (wanted,)) for word in tier.split()]
     guesses = {short: name for name in names if (short := normalised_name(name))}
     close = [
@@ -355,7 +321,7 @@ def _missing(what: str, names: Sequence[str], where: str, wanted: str, choice: s
     near = guesses[close[0]] if close else ""
     # A guess from known names is not shown beside an example that takes another column.
     guess = near and (wanted not in ALIASES or f"{KEYS[wanted]}={near}" in choice)
-    plain = wanted in (USER, ITEM) and where.endswith((".txt", ".dat")) and not any(map(is_column_name, names))
+    plain = wanted in (USER, ITEM) and where.endswith((".txt", ".dat")) and not any(map(known_meanings, names))
     lines = "; if a line holds a user and then the user's items: --format user_lines" if plain else ""
     return InputError(
         "I201",
@@ -370,6 +336,10 @@ def _listed(names: Sequence[str], most: int = 12) -> str:
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-@functools.cache  # asked for every cell of the first lines of a file
-def _words(tier: str) -> frozenset[str]:
-    return frozenset(normalised_name(word) for word in tier.split())
+def unit_of(name: str) -> str:
+    """Return what the rows of one id in a column of users are: a query, a session, or else a user.
+
+    >>> unit_of("query-id"), unit_of("sessionId"), unit_of("customer")
+    ('query', 'session', 'user')
+    """
+    return UNITS.get(normalised_name(name), "user")

@@ -33,7 +33,15 @@ def parse_json(text: str, where: str) -> Any:
     try:
         content = json.loads(text, object_pairs_hook=checked)
         if repeating:
-            raise _repeated_keys(repeating, json.loads(text, object_pairs_hook=list), where)
+            key, parents = next(_find_repeats(json.loads(text, object_pairs_hook=list), ()))
+            inside = f" inside {' inside '.join(repr(parent) for parent in reversed(parents))}" if parents else ""
+            repeats = sum(len(pairs) - len(dict(pairs)) for pairs in repeating)
+            raise InputError(
+                "I113",
+                f"{repeats:,} keys are repeated in the same JSON object, the first is {key!r}{inside}",
+                where=where,
+                hint="write each key of an object once: all items of a user together, one number per item",
+            )
     except RecursionError:
         raise _beyond_limit("it nests hundreds of levels", where) from None
     except json.JSONDecodeError:
@@ -44,23 +52,11 @@ def parse_json(text: str, where: str) -> Any:
 
 
 def _beyond_limit(why: str, where: str) -> InputError:
-    hint = "write the table as Parquet or CSV, with a row per item"
-    return InputError("I117", f"the JSON document exceeds a limit: {why}", where=where, hint=hint)
-
-
-def _repeated_keys(repeating: list[Pairs], document: Any, where: str) -> InputError:
-    """Return the error I113 with the number of repeated keys, and the first of them with the keys that lead to it.
-
-    ``repeating`` are objects with a repeated key, as lists of pairs, and ``document`` is the whole text so parsed.
-    """
-    repeats = sum(len(pairs) - len(dict(pairs)) for pairs in repeating)
-    key, parents = next(_find_repeats(document, ()))
-    inside = f" inside {' inside '.join(repr(parent) for parent in reversed(parents))}" if parents else ""
     return InputError(
-        "I113",
-        f"{repeats:,} keys are repeated in the same JSON object, the first is {key!r}{inside}",
+        "I117",
+        f"the JSON document exceeds a limit: {why}",
         where=where,
-        hint="write each key of an object once: all items of a user together, one number per item",
+        hint="write the table as Parquet or CSV, with a row per item",
     )
 
 

@@ -26,6 +26,7 @@ from pathlib import Path
 import polars as pl
 
 from recassay.data.io.head import is_archive, open_unpacked
+from recassay.data.io.parquet import PARQUET_SUFFIXES
 from recassay.data.io.write import is_full, unwritten
 from recassay.errors import InputError, RecassayError, UsageError, out_of_memory
 
@@ -87,11 +88,14 @@ def _coded(error: BaseException, where: str) -> RecassayError:
     name = Path(where).name or where
     if isinstance(error, RecursionError):
         return InputError("I117", f"{name} is nested too deeply", where=where, hint="write it as Parquet or CSV")
-    hint = "write it again, as Parquet or CSV with a row per item"
-    if Path(where).suffix in (".parquet", ".pq"):
-        hint = "write or copy the file again; if it is not Parquet, give it the suffix of what it is"
-    what = f"{name} cannot be read as a table: {type(error).__name__}: {said}"
-    return InputError("I104", what, where=where, hint=hint)
+    return InputError(
+        "I104",
+        f"{name} cannot be read as a table: {type(error).__name__}: {said}",
+        where=where,
+        hint="write or copy the file again; if it is not Parquet, give it the suffix of what it is"
+        if Path(where).suffix in PARQUET_SUFFIXES
+        else "write it again, as Parquet or CSV with a row per item",
+    )
 
 
 def regular_file(path: Path) -> Path | None:
@@ -119,19 +123,6 @@ def regular_file(path: Path) -> Path | None:
     )
 
 
-def require_utf8_name(path: Path) -> None:
-    """Raise I110 for a path whose bytes are not UTF-8, which libraries of tables cannot open."""
-    try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        raise InputError(
-            "I110",
-            "the name of the file is not UTF-8",
-            where=os.fsencode(path).decode("utf-8", "backslashreplace"),
-            hint="rename it; in a shell, a pipe reads it as it is: recassay score truth.csv - < FILE",
-        ) from None
-
-
 def is_folder(path: Path) -> bool:
     """Return whether a path is a folder; raise I110 for a name that the operating system refuses."""
     with reading(str(path)[:200]):
@@ -150,8 +141,12 @@ def files_below(folder: Path) -> list[Path]:
 
 
 def _not_a_table(folder: Path, why: str) -> InputError:
-    hint = "name the folder that directly holds the files"
-    return InputError("I107", f"{folder} {why}, so it is not a table", where=str(folder), hint=hint)
+    return InputError(
+        "I107",
+        f"{folder} {why}, so it is not a table",
+        where=str(folder),
+        hint="name the folder that directly holds the files",
+    )
 
 
 _copies: dict[str, Path] = {}  # of pipes, which can be read only once
@@ -199,12 +194,24 @@ def available_memory() -> int:
     return max(min(free), 0)
 
 
-def refuse_too_large_text(path: Path) -> None:
+def check_file(path: Path) -> None:
     """Raise U143 for a text file, or an archive, that does not fit into the available memory.
 
     Raise I117 for an archive that grows to more than 40 times its size. One that could do so is unpacked once to count
-    its bytes; the size stated at its end is not trusted.
+    its bytes; the size stated at its end is not trusted. Raise I110 for a path whose bytes are not UTF-8, which
+    libraries of tables cannot open.
     """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise InputError(
+            "I110",
+            "the name of the file is not UTF-8",
+            where=os.fsencode(path).decode("utf-8", "backslashreplace"),
+            hint="rename it; in a shell, a pipe reads it as it is: recassay score truth.csv - < FILE",
+        ) from None
+    if path.suffix in PARQUET_SUFFIXES:
+        return
     size, free = path.stat().st_size, available_memory()
     packed = is_archive(path)
     if packed and size * LARGEST_RATIO > min(HARMLESS, free // TEXT_COPIES):

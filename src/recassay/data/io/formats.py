@@ -13,18 +13,19 @@ from pathlib import Path
 import polars as pl
 
 from recassay.data.io.clean import infer_type
-from recassay.data.io.columns import ITEM, TIMESTAMP, USER, Role, is_column_name
+from recassay.data.io.columns import ITEM, TIMESTAMP, USER, Role, known_meanings
 from recassay.data.io.documents import parse_json
-from recassay.data.io.head import BLANKS, Head, Layout, is_number, open_unpacked, sample_rows, sniff
+from recassay.data.io.head import BLANKS, Head, Layout, is_number, read_unpacked, sniff
 from recassay.data.io.lines import UTF16_MARKS, broken_line, check_encoding, walk
 from recassay.data.io.objects import object_table
-from recassay.data.io.parquet import DAMAGE, parquet_schema, scan_parquet
+from recassay.data.io.parquet import DAMAGE, PARQUET_SUFFIXES, parquet_schema, scan_parquet
 from recassay.data.io.table import Table, Wanted, table_of_frame, table_of_scan
 from recassay.data.io.text import text_table
 from recassay.errors import InputError
 from recassay.naming.registry import Registry
 
 PARQUET_MAGIC = b"PAR1"
+JSON_RECORDS = re.compile(rb"(\xef\xbb\xbf)?\s*\{[^\n]*\}[^\S\n]*\n\s*\{")  # one in a line, and another below
 RECBOLE_FIELD = re.compile(r"[^:\s]+:(token|token_seq|float|float_seq)")
 RUN_COLUMNS = ["query_id", "q0", "doc_id", "rank", "score", "tag"]
 QRELS_COLUMNS = ["query_id", "iteration", "doc_id", "relevance"]
@@ -34,6 +35,7 @@ TREC_FILLERS = {"q0", "0"}
 POSITIONS = pl.int_range(pl.len(), dtype=pl.Int64).over(USER).alias(TIMESTAMP)
 LIST_SEPARATORS = ("\t", ",", ";")  # between the items of a line: the first one that most lines contain; else blanks
 SAMPLE = 100  # lines
+TABLES = frozenset({".csv", ".tsv"})  # suffixes that rule out the formats without one
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def parquet_parts(paths: Sequence[Path]) -> Table | None:
     """Return the table in several Parquet files; None if one is not a Parquet file, or if their columns differ."""
     with suppress(*DAMAGE):
         schema = parquet_schema(paths[0])
-        if all(path.suffix in (".parquet", ".pq") and parquet_schema(path) == schema for path in paths):
+        if all(path.suffix in PARQUET_SUFFIXES and parquet_schema(path) == schema for path in paths):
             return table_of_scan(scan_parquet(*paths), list(schema), str(paths[0].parent))
     return None
 
@@ -138,17 +140,17 @@ def sasrec(head: Head, role: Role) -> Table:
     table = text_table(head, Layout([USER, ITEM], BLANKS), role)
     if role.name != "log":
         return replace(table, ordered=True)
-
-    def read(_wanted: Wanted) -> pl.DataFrame:
-        return table.read({USER: USER, ITEM: ITEM}).with_columns(POSITIONS)
-
-    return Table([USER, ITEM, TIMESTAMP], read, table.where, positions=True)
+    return Table(
+        [USER, ITEM, TIMESTAMP],
+        lambda _wanted: table.read({USER: USER, ITEM: ITEM}).with_columns(POSITIONS),
+        table.where,
+        positions=True,
+    )
 
 
 def json_document(head: Head, role: Role) -> Table:
     """Return the table in JSON: ``{user: {item: number}}``, ``{user: [items]}`` or records; raise I104 if cut off."""
-    with open_unpacked(head.path) as file:
-        data = file.read()
+    data = read_unpacked(head.path)
     try:
         content = parse_json(data.decode("utf-8-sig"), str(head.path))
     except UnicodeDecodeError:
@@ -175,8 +177,7 @@ def json_document(head: Head, role: Role) -> Table:
 def json_lines(head: Head, role: Role) -> Table:
     """Return the table in JSON lines, one record per line; raise I105 for a line that is not a record."""
     check_encoding(head)
-    with open_unpacked(head.path) as file:
-        data = file.read()
+    data = read_unpacked(head.path)
     try:
         frame = pl.read_ndjson(data, infer_schema_length=None)
     except (pl.exceptions.PolarsError, RuntimeError, OSError):
@@ -186,39 +187,30 @@ def json_lines(head: Head, role: Role) -> Table:
     return table_of_frame(frame, str(head.path))
 
 
-def lines(head: Head, _role: Role) -> Table:
-    """Return the table in a text file whose lines each hold the items of one sequence; the user is the line number."""
-    found = [(line.number, line.fields) for line in walk(head, _layout(head)) if line.fields]
-    frame = _exploded([number for number, _ in found], [fields for _, fields in found])
-    return table_of_frame(frame, str(head.path), ordered=True)
+def item_lists(*, numbered: bool) -> Callable[[Head, Role], Table]:
+    """Return the function that opens text whose lines each hold the items of one user, in order.
 
-
-def user_lines(head: Head, role: Role) -> Table:
-    """Return a table from lines that each hold a user, then the user's items in order.
-
-    The position in a user's history becomes the timestamp of a log.
+    The user is the first field of the line, or the number of the line if ``numbered``. The position in a user's history
+    becomes the timestamp of a log.
     """
-    found = [line.fields for line in walk(head, _layout(head)) if line.fields]
-    frame = _exploded([fields[0] for fields in found], [fields[1:] for fields in found])
-    if role.name == "log":
-        frame = frame.with_columns(POSITIONS)
-    return replace(table_of_frame(frame, str(head.path), ordered=True), positions=role.name == "log")
 
+    def read(head: Head, role: Role) -> Table:
+        check_encoding(head)
+        sample = head.lines(SAMPLE)
+        counts = Counter(separator for line in sample for separator in LIST_SEPARATORS if separator in line)
+        separator = next((mark for mark in LIST_SEPARATORS if 2 * counts[mark] > len(sample)), BLANKS)
+        rows = [line for line in walk(head, Layout([], separator)) if line.fields]
+        users = [line.number if numbered else line.fields[0] for line in rows]
+        items = [line.fields if numbered else line.fields[1:] for line in rows]
+        frame = pl.DataFrame({USER: users, ITEM: pl.Series(items, dtype=pl.List(pl.String))})
+        frame = frame.filter(pl.col(ITEM).list.len() > 0).explode(ITEM)
+        frame = frame.with_columns(pl.col(ITEM).str.strip_chars())
+        frame = frame.with_columns([infer_type(column) for column in frame])
+        positions = role.name == "log" and not numbered
+        table = table_of_frame(frame.with_columns(POSITIONS) if positions else frame, str(head.path), ordered=True)
+        return replace(table, positions=positions)
 
-def _layout(head: Head) -> Layout:
-    """Return the layout of the file: no header, and the separator that most lines contain."""
-    check_encoding(head)
-    sample = head.lines(SAMPLE)
-    counts = Counter(separator for line in sample for separator in LIST_SEPARATORS if separator in line)
-    return Layout([], next((separator for separator in LIST_SEPARATORS if 2 * counts[separator] > len(sample)), BLANKS))
-
-
-def _exploded(users: list[int] | list[str], items: list[list[str]]) -> pl.DataFrame:
-    """Return a table with a row per item of a list; ids that are whole numbers are integers."""
-    lists = pl.Series(ITEM, items, dtype=pl.List(pl.String))
-    frame = pl.DataFrame({USER: users, ITEM: lists}).filter(pl.col(ITEM).list.len() > 0).explode(ITEM)
-    frame = frame.with_columns(pl.col(ITEM).str.strip_chars())
-    return frame.with_columns([infer_type(column) for column in frame if column.dtype == pl.String])
+    return read
 
 
 def _key_columns(content: object, names: list[str]) -> list[str]:
@@ -247,16 +239,9 @@ def _records(head: Head) -> list[dict[str, object]]:
     return records
 
 
-def _is_json_lines(head: Head) -> bool:
-    if {".jsonl", ".ndjson"} & set(head.suffixes):
-        return True
-    lines = head.lines(2)
-    return len(lines) == 2 and all(line.startswith("{") for line in lines) and lines[0].rstrip().endswith("}")
-
-
 def _is_trec(head: Head) -> bool:
-    rows = [line.split() for line in head.lines(50)]
-    if not rows or {".csv", ".tsv"} & set(head.suffixes):
+    rows = head.words
+    if not rows or TABLES & set(head.suffixes):
         return False
     fitting = [row for row in rows if len(row) in (4, 6) and row[1].lower() in TREC_FILLERS]
     fitting += [row for row in rows if len(row) == 5 and row[1].lower() == "q0"]  # a column is missing
@@ -268,53 +253,59 @@ def _is_user_lines(head: Head, role: Role) -> bool:
 
     The number of items differs, or is larger than the values that a row of a run without a header can have.
     """
-    rows = [line.split() for line in head.lines(50)]
-    if b"\0" in head.data or {".csv", ".tsv", ".json", ".jsonl"} & set(head.suffixes) or _is_trec(head) or not rows:
+    rows = head.words
+    if b"\0" in head.data or {*TABLES, ".json", ".jsonl"} & set(head.suffixes) or not rows or _is_trec(head):
         return False
-    widths, words = {len(row) for row in rows}, [word for row in rows for word in row]
+    widths = {len(row) for row in rows}
     return (
         min(widths) > (1 if len(widths) > 1 else 4 if role.name == "run" else max(widths))
         and 1 < len({row[0] for row in rows}) == len(rows)
-        and not any(re.search(r"[,;:{\[\"]", word) or is_column_name(word) for word in words)
+        and not any(re.search(r"[,;:{\[\"]", word) or known_meanings(word) for row in rows for word in row)
     )
-
-
-def _is_sasrec(head: Head) -> bool:
-    rows = sample_rows(head.lines(50), Layout([], BLANKS))
-    return (
-        not {".csv", ".tsv"} & set(head.suffixes)
-        and bool(rows)
-        and all(len(row) == 2 and row[0].isdecimal() and row[1].isdecimal() for row in rows)
-    )
-
-
-def _is_recbole(head: Head) -> bool:
-    first = head.lines(1)
-    return bool(first) and all(RECBOLE_FIELD.fullmatch(field) for field in first[0].split("\t"))
-
-
-def _has_double_colons(head: Head) -> bool:
-    return bool(first := head.lines(1)) and "::" in first[0]
 
 
 BUILT_IN = (
     Format(
         "parquet",
         "Parquet files",
-        lambda head: head.data.startswith(PARQUET_MAGIC) or bool({".parquet", ".pq"} & set(head.suffixes)),
+        lambda head: head.data.startswith(PARQUET_MAGIC) or bool(PARQUET_SUFFIXES & set(head.suffixes)),
         parquet,
     ),
-    Format("jsonl", "a JSON record per line", _is_json_lines, json_lines),
+    Format(
+        "jsonl",
+        "a JSON record per line",
+        lambda head: bool({".jsonl", ".ndjson"} & set(head.suffixes)) or JSON_RECORDS.match(head.data) is not None,
+        json_lines,
+    ),
     Format(
         "json",
         "{user: {item: number}}, {user: [items]} or [records]",
         lambda head: ".json" in head.suffixes or head.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["),
         json_document,
     ),
-    Format("recbole", "RecBole .inter and .item files", _is_recbole, recbole),
+    Format(
+        "recbole",
+        "RecBole .inter and .item files",
+        lambda head: all(map(RECBOLE_FIELD.fullmatch, "".join(head.lines(1)).split("\t"))),
+        recbole,
+    ),
     Format("trec", "TREC runs and judgements (qrels)", _is_trec, trec),
-    Format("movielens", "MovieLens u.data, ratings.dat and ratings.csv", _has_double_colons, text("::")),
-    Format("sasrec", "`user item` per line, in the order of time", _is_sasrec, sasrec),
+    Format(
+        "movielens",
+        "MovieLens u.data, ratings.dat and ratings.csv",
+        lambda head: "::" in "".join(head.lines(1)),
+        text("::"),
+    ),
+    Format(
+        "sasrec",
+        "`user item` per line, in the order of time",
+        lambda head: (
+            not TABLES & set(head.suffixes)
+            and bool(head.words)
+            and all(len(row) == 2 and "".join(row).isdecimal() for row in head.words)
+        ),
+        sasrec,
+    ),
     Format(
         "uirt",
         "user, item, rating, timestamp without a header",
@@ -328,13 +319,16 @@ BUILT_IN = (
         text(),
     ),
     Format(
-        "lines", "a log: the items of one sequence per line, numbered by line; only if named", lambda _: False, lines
+        "lines",
+        "a log: the items of one sequence per line, numbered by line; only if named",
+        lambda _: False,
+        item_lists(numbered=True),
     ),
     Format(
         "user_lines",
         "a user and then the items per line, best first or in the order of time",
         lambda _: False,
-        user_lines,
+        item_lists(numbered=False),
     ),
 )
 for _built_in in BUILT_IN:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import csv
 import gzip
-import os
 import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import IO
 
-from recassay.data.io.columns import is_column_name
+from recassay.data.io.columns import known_meanings
 from recassay.data.io.table import column_names
 from recassay.errors import InputError
 
@@ -27,7 +29,7 @@ NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 # The separator that means any run of blanks and tabs.
 BLANKS = " "
 # Earlier separators win a draw: a time of day contains colons, a title contains blanks.
-SEPARATORS = (",", "\t", ";", "|", "::", "\x01", "^", "~", ":", " ")
+SEPARATORS = [",", "\t", ";", "|", "::", "\x01", "^", "~", ":", BLANKS]
 SAMPLE_LINES = 200
 
 
@@ -52,20 +54,20 @@ class Head:
         lines = data.decode("utf-8", errors="replace").split("\n")
         return [line.removesuffix("\r") for line in lines if line.strip()][:most]
 
+    @cached_property
+    def words(self) -> list[list[str]]:
+        """Return the words, separated by blanks and tabs, of the first 50 lines that are not blank."""
+        return [line.split() for line in self.lines(50)]
+
     def lines_above_data(self, header_lines: int) -> int:
         """Return the number of lines above the first data line: the header, and blank lines before and after it.
 
         >>> Head(Path("x"), b"\\nuser,item\\n\\n1,2\\n", True).lines_above_data(1)
         3
         """
-        above = 0
-        for line in self.data.removeprefix(BOM).removesuffix(b"\n").split(b"\n"):
-            if line.strip():
-                if header_lines == 0:
-                    break
-                header_lines -= 1
-            above += 1
-        return above
+        lines = self.data.removeprefix(BOM).removesuffix(b"\n").split(b"\n")
+        filled = (number for number, line in enumerate(lines) if line.strip())
+        return next(islice(filled, header_lines, None), len(lines))
 
 
 def read_head(path: Path) -> Head:
@@ -74,24 +76,14 @@ def read_head(path: Path) -> Head:
     Raise I102 for an empty file, I104 for a damaged archive, and I110 for a file that cannot be opened.
     """
     with open_unpacked(path) as file:
-        data = file.read(SAMPLE_BYTES + 1)
-        while len(data) > SAMPLE_BYTES and len(data) <= LONGEST_LINE and _lacks_a_line(data):
-            more = file.read(len(data))
+        data = file.read(SAMPLE_BYTES)
+        is_text = b"\0" not in data and data.lstrip(BOM + b" \t\r\n")[:1] not in (b"{", b"[")  # not Parquet, not JSON
+        while is_text and data.count(b"\n") < 2 and len(data) < LONGEST_LINE and (more := file.read(len(data))):
             data += more
-            if not more:
-                return Head(path, data, whole=True)
+        head = Head(path, data, whole=not file.read(1))
     if not data:
         raise InputError("I102", f"{path.name} is empty (0 bytes)", where=str(path), hint="write the file again")
-    whole = len(data) <= SAMPLE_BYTES
-    return Head(path, data if whole else data[:-1], whole)
-
-
-def _lacks_a_line(data: bytes) -> bool:
-    """Return whether the data may end inside the header or the next line.
-
-    Always False for Parquet, JSON and binary files.
-    """
-    return data.count(b"\n") < 2 and b"\0" not in data and data.lstrip(BOM + b" \t\r\n")[:1] not in (b"{", b"[")
+    return head
 
 
 def is_archive(path: Path) -> bool:
@@ -104,14 +96,8 @@ def is_archive(path: Path) -> bool:
 def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading bytes, decompressed if it is a gzip archive; raise I104 or I110 on failure."""
     try:
-        with path.open("rb") as raw:
-            packed = raw.read(2) == GZIP_MAGIC
-            raw.seek(0, os.SEEK_SET)
-            if packed:
-                with gzip.open(raw) as unpacked:
-                    yield unpacked  # type: ignore[misc]
-            else:
-                yield raw
+        with gzip.open(path) if is_archive(path) else path.open("rb") as file:
+            yield file  # type: ignore[misc]
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
             "I104",
@@ -121,6 +107,12 @@ def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
         ) from None
     except OSError as error:
         raise InputError("I110", f"cannot open {path.name}: {error.strerror or error}", where=str(path)) from None
+
+
+def read_unpacked(path: Path) -> bytes:
+    """Return all bytes of a file, decompressed if it is a gzip archive; raise I104 or I110 on failure."""
+    with open_unpacked(path) as file:
+        return file.read()
 
 
 @dataclass(frozen=True)
@@ -136,26 +128,6 @@ class Layout:
     header_lines: int = 0
     quotes: bool = False
     by_position: bool = False
-
-
-def check_lines(head: Head) -> None:
-    """Raise I106 if lines end in carriage returns alone, and I117 if the first line is too long for a table."""
-    if b"\n" in head.data.rstrip():
-        return
-    if b"\r" in head.data.rstrip():
-        raise InputError(
-            "I106",
-            f"the lines of {head.path.name} end in carriage returns alone, as on old Macs",
-            where=str(head.path),
-            hint=f"convert it: tr '\\r' '\\n' < '{head.path}' > '{head.path.stem}.lf{head.path.suffix}'",
-        )
-    if not head.whole:
-        raise InputError(
-            "I117",
-            f"the first line of {head.path.name} is longer than {len(head.data) >> 20:,} MB: it is not a text table",
-            where=str(head.path),
-            hint="write one line per row, or Parquet",
-        )
 
 
 def sample_rows(lines: list[str], layout: Layout) -> list[list[str]]:
@@ -186,56 +158,53 @@ def sniff(head: Head, *, separator: str | None = None, header: bool | None = Non
 
     The separator is the one that splits most of the first lines into the same number (two or more) of fields. The first
     line is a header if it names a known column, or if none of its fields is a number. Raise I102 if all lines are
-    blank.
+    blank, I106 if they end in carriage returns alone, and I117 if the first one is too long for a table.
 
     >>> from pathlib import Path
     >>> sniff(Head(Path("x.txt"), b"u1;i1;0.5\nu1;i2;0.4\n", True))
     Layout(names=['column_1', 'column_2', 'column_3'], separator=';', header_lines=0, quotes=True, by_position=True)
     """
-    check_lines(head)
+    if b"\n" not in head.data.rstrip() and b"\r" in head.data.rstrip():
+        raise InputError(
+            "I106",
+            f"the lines of {head.path.name} end in carriage returns alone, as on old Macs",
+            where=str(head.path),
+            hint=f"convert it: tr '\\r' '\\n' < '{head.path}' > '{head.path.stem}.lf{head.path.suffix}'",
+        )
+    if b"\n" not in head.data.rstrip() and not head.whole:
+        raise InputError(
+            "I117",
+            f"the first line of {head.path.name} is longer than {len(head.data) >> 20:,} MB: it is not a text table",
+            where=str(head.path),
+            hint="write one line per row, or Parquet",
+        )
     lines = head.lines(SAMPLE_LINES)
     if not lines:
         raise InputError("I102", f"{head.path.name} has only blank lines", where=str(head.path))
-    cut = _cut(lines, separator) if separator else _best_cut(lines, tabs_first=".tsv" in head.suffixes)
-    rows = sample_rows(lines, cut)
+    separators = [separator] if separator else ["\t"] * (".tsv" in head.suffixes) + SEPARATORS
+    _, layout, rows = max((_cut(lines, mark) for mark in separators), key=itemgetter(0))
     if header is None:
-        header = _is_header(rows[0])
-    width = Counter(map(len, rows)).most_common(1)[0][0]
-    names = _distinct([name.strip() for name in rows[0]]) if header else column_names(width)
-    return Layout(names, cut.separator, int(header), cut.quotes, by_position=not header)
+        header = any(map(known_meanings, rows[0])) or not any(map(is_number, rows[0]))
+    if header:
+        seen = Counter(name.strip() for name in rows[0])
+        names = [
+            name if name and seen[name] == 1 else f"{name or 'column'}_{position}"
+            for position, name in enumerate(map(str.strip, rows[0]), start=1)
+        ]
+    else:
+        names = column_names(Counter(map(len, rows)).most_common(1)[0][0])
+    return replace(layout, names=names, header_lines=int(header), by_position=not header)
 
 
-def _best_cut(lines: list[str], *, tabs_first: bool) -> Layout:
-    candidates = [_cut(lines, separator) for separator in (("\t", *SEPARATORS) if tabs_first else SEPARATORS)]
+def _cut(lines: list[str], separator: str) -> tuple[int, Layout, list[list[str]]]:
+    """Cut lines at a separator; return how many have the same number of fields, the layout, and the fields.
 
-    def agreement(cut: Layout) -> int:
-        width, count = Counter(map(len, sample_rows(lines, cut))).most_common(1)[0]
-        return count if width > 1 else 0
-
-    return max(candidates, key=agreement)
-
-
-def _cut(lines: list[str], separator: str) -> Layout:
-    """Return the layout of ``lines`` whose fields are separated by ``separator``, without the names of columns.
-
-    Quotation marks enclose fields if a field begins with one, or if the separator is a comma or a semicolon.
+    Lines of a single field do not count. Quotation marks enclose fields if a field begins with one, or if the separator
+    is a comma or a semicolon.
     """
-    if separator in (" ", "::"):
-        return Layout([], separator)
     begins = any(line.startswith('"') or f'{separator}"' in line for line in lines)
-    return Layout([], separator, quotes=begins or separator in ",;")
-
-
-def _is_header(row: list[str]) -> bool:
-    if any(is_column_name(field) for field in row):
-        return True
-    return not any(is_number(field) for field in row)
-
-
-def _distinct(names: list[str]) -> list[str]:
-    """Return the column names, with the position appended to each that is empty or repeated."""
-    seen = Counter(names)
-    return [
-        name if name and seen[name] == 1 else f"{name or 'column'}_{position}"
-        for position, name in enumerate(names, start=1)
-    ]
+    quotes = separator not in (BLANKS, "::") and (begins or separator in ",;")
+    layout = Layout([], separator, quotes=quotes)
+    rows = sample_rows(lines, layout)
+    width, count = Counter(map(len, rows)).most_common(1)[0]
+    return count if width > 1 else 0, layout, rows

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 import polars as pl
 
+from recassay.data.io.objects import ArrowStream
 from recassay.data.io.table import Table, table_of_scan
 from recassay.errors import InputError, RecassayError, UsageError, masked
 from recassay.optional import need
@@ -24,6 +25,19 @@ def is_address(source: object) -> bool:
     (True, False)
     """
     return isinstance(source, str) and ADDRESS.match(source) is not None
+
+
+def beside(folder: Path, place: str) -> Path | str:
+    """Return the path of a table that a file in ``folder`` names, or its address, in which a path is of that folder.
+
+    >>> beside(Path("study"), "log.csv").as_posix(), beside(Path("study"), "duckdb://shop.db?query=from log")
+    ('study/log.csv', 'duckdb://study/shop.db?query=from log')
+    """
+    if not is_address(place):
+        return folder / place
+    kind, _, rest = place.partition("://")
+    is_relative = kind not in STORES and not re.match("/|[a-z0-9]+://", rest)
+    return f"{kind}://{folder}/{rest}" if is_relative else place
 
 
 def address_name(address: str) -> str:
@@ -59,7 +73,7 @@ def _scan(kind: str, place: str, address: str) -> pl.LazyFrame:
             hint = f"write it behind the file: duckdb://{path}{QUERY}select user_id, item_id from lists"
             raise UsageError("U102", "the database is named without a query", where=masked(address), hint=hint)
         with need("duckdb", "duckdb://").connect(path, read_only=True) as database:
-            return pl.DataFrame(database.sql(unquote(query))).lazy()
+            return pl.DataFrame(ArrowStream(database.sql(unquote(query)))).lazy()
     if kind == "delta":
         need("deltalake", "delta://")
         return pl.scan_delta(place)

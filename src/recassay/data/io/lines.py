@@ -53,15 +53,34 @@ def walk(head: Head, layout: Layout) -> Iterator[TextLine]:
 
     Raise I106 for a byte that is not UTF-8, and I105 for a quotation mark that is never closed.
     """
-    if layout.quotes:
-        yield from _walk_quoted(head, layout)
-        return
     above = head.lines_above_data(layout.header_lines)
-    for number, text in enumerate(_decoded(head), start=1):
-        line = text.rstrip("\r\n")
-        if number > above:
-            fields = line.split() if layout.separator == BLANKS else line.split(layout.separator)
-            yield TextLine(number, line, fields if line.strip() else [], line != text)
+    if not layout.quotes:
+        for number, text in enumerate(_decoded(head), start=1):
+            line = text.rstrip("\r\n")
+            if number > above:
+                fields = line.split() if layout.separator == BLANKS else line.split(layout.separator)
+                yield TextLine(number, line, fields if line.strip() else [], line != text)
+        return
+    pending: list[str] = []  # the lines of a record, whose fields in quotation marks may have line ends
+
+    def remembered() -> Iterator[str]:
+        for text in _decoded(head):
+            pending.append(text)
+            yield text
+
+    reader = csv.reader(remembered(), delimiter=layout.separator, strict=True)
+    while True:
+        pending.clear()
+        start = reader.line_num + 1
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise broken_line(head, start, pending[0].rstrip("\r\n"), f"cannot be parsed ({error})") from None
+        if start > above:
+            text = "".join(pending).rstrip("\r\n")
+            yield TextLine(start, text, fields if text.strip() else [], pending[-1].endswith(("\r", "\n")))
 
 
 def remark_on_cut_file(head: Head, layout: Layout) -> dict[str, str]:
@@ -165,31 +184,6 @@ def _uneven(head: Head, line: TextLine, layout: Layout) -> InputError:
 def _broken(head: Head, line: TextLine, problem: str) -> InputError:
     cut = "" if line.ended else " (the last line, which has no end: the file may be cut short)"
     return broken_line(head, line.number, line.text, problem + cut)
-
-
-def _walk_quoted(head: Head, layout: Layout) -> Iterator[TextLine]:
-    pending: list[str] = []
-
-    def remembered() -> Iterator[str]:
-        for text in _decoded(head):
-            pending.append(text)
-            yield text
-
-    reader = csv.reader(remembered(), delimiter=layout.separator, strict=True)
-    above = head.lines_above_data(layout.header_lines)
-    start = 1
-    while True:
-        pending.clear()
-        try:
-            fields = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise broken_line(head, start, pending[0].rstrip("\r\n"), f"cannot be parsed ({error})") from None
-        if start > above:
-            text = "".join(pending).rstrip("\r\n")
-            yield TextLine(start, text, fields if text.strip() else [], pending[-1].endswith(("\r", "\n")))
-        start = reader.line_num + 1
 
 
 def _decoded(head: Head) -> Iterator[str]:

@@ -184,8 +184,10 @@ class Manifest:
         with self._guard:
             self.entries[name] = [*(one for one in self.entries.get(name, ()) if one != checksum), checksum]
             self._seen.pop(name, None)
-            if self._is_recorded:
-                self._append({"file": name, **checksum._asdict()})
+            if self._is_recorded:  # by a single write: other processes may append lines too
+                with (self.folder / NAME).open("ab", buffering=0) as file:
+                    file.write(("\n" + _line({"file": name, **checksum._asdict()})).encode())
+                    os.fsync(file.fileno())
 
     def reread(self) -> None:
         """Read the list again, with the files that other processes wrote."""
@@ -202,12 +204,6 @@ class Manifest:
     @property
     def _is_recorded(self) -> bool:
         return self.folder.absolute() in _recording
-
-    def _append(self, row: dict[str, Any]) -> None:
-        """Append a line to the list in a single write, and flush it to the disk; other processes may do the same."""
-        with (self.folder / NAME).open("ab", buffering=0) as file:
-            file.write(("\n" + _line(row)).encode())
-            os.fsync(file.fileno())
 
 
 _recording: dict[Path, Manifest] = {}  # by absolute folder

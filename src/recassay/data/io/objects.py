@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from collections.abc import Set as AnySet
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,9 @@ from numpy.typing import NDArray
 
 from recassay.columnar.layout import ranges
 from recassay.data.io.clean import integers_or_text
-from recassay.data.io.columns import ITEM, RANK, TIMESTAMP, USER, Role, could_be_named, parse_columns, resolve
-from recassay.data.io.table import SAMPLE_ROWS, Table, Wanted, column_names, table_of_frame, table_of_scan
-from recassay.errors import InputError, RecassayError
+from recassay.data.io.columns import ITEM, RANK, TIMESTAMP, USER, Role, parse_columns, recognised
+from recassay.data.io.table import SAMPLE_ROWS, Table, column_names, table_of_frame, table_of_scan
+from recassay.errors import InputError
 
 DESCRIBING = "a path, a Polars, pandas or Arrow table, {id: [features]} or {id: {column: value}}"
 ACCEPTED = "a path, a Polars, pandas or Arrow table, {user: {item: number}}, {user: [items]} or [(user, item, number)]"
@@ -25,7 +24,7 @@ ACCEPTED = "a path, a Polars, pandas or Arrow table, {user: {item: number}}, {us
 LISTS = (list, tuple, AnySet, np.ndarray, pl.Series, range)
 
 
-class _ArrowStream:
+class ArrowStream:
     """A wrapper that exposes only an object's Arrow export, so Polars does not iterate over it or guess its kind."""
 
     def __init__(self, source: Any) -> None:
@@ -50,7 +49,7 @@ def object_table(
         return _pandas(source, where)
     if hasattr(source, "__arrow_c_stream__"):
         try:
-            return table_of_frame(pl.DataFrame(_ArrowStream(source)), where)
+            return table_of_frame(pl.DataFrame(ArrowStream(source)), where)
         except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
             raise InputError("I108", f"the Arrow data cannot be read: {error}", where=where) from None
     if isinstance(source, Mapping):
@@ -65,20 +64,18 @@ def object_table(
 def _pandas(source: Any, where: str) -> Table:
     names = [str(name) for name in source.columns]
 
-    def read(wanted: Wanted) -> pl.DataFrame:
-        return pl.DataFrame(
-            [_series_of_pandas(name, source.iloc[:, names.index(name)], where) for name in wanted.values()]
-        )
+    def column(name: str, rows: int | None = None) -> pl.Series:
+        return _series_of_pandas(name, source.iloc[:rows, names.index(name)], where)
 
     def sample(some: Sequence[str]) -> pl.DataFrame:
         """Return the first rows of the columns named in ``some``; columns that mix types are left out."""
         found = []
         for name in some:
             with contextlib.suppress(InputError):
-                found.append(_series_of_pandas(name, source.iloc[:SAMPLE_ROWS, names.index(name)], where))
+                found.append(column(name, SAMPLE_ROWS))
         return pl.DataFrame(found)
 
-    return Table(names, read, where, sample=sample)
+    return Table(names, lambda wanted: pl.DataFrame(list(map(column, wanted.values()))), where, sample=sample)
 
 
 def _series_of_pandas(name: str, column: Any, where: str) -> pl.Series:
@@ -152,11 +149,8 @@ def _keys_are_columns(source: Mapping[Any, Any], role: Role, columns: str | Mapp
     if not _all_are(str, source):
         return False
     chosen = parse_columns(columns)
-    try:
-        resolve(could_be_named(source, role, chosen), role, chosen, where="")
-    except RecassayError as error:
-        return error.code == "I203"
-    return True
+    known = recognised((name for name in source if name not in chosen.values()), role)
+    return source.keys() >= set(chosen.values()) and known.keys() | chosen.keys() >= set(role.required)
 
 
 def _frame_of_lists(source: Mapping[Any, Any], role: Role, where: str) -> pl.DataFrame:
@@ -171,21 +165,20 @@ def _frame_of_lists(source: Mapping[Any, Any], role: Role, where: str) -> pl.Dat
             "I108", "a set of items has no order", where=where, hint="give each user's items as a list, best first"
         )
     lists = {user: _as_list(items) for user, items in source.items()}
-    if any(issubclass(kind, Mapping) for kind in set(map(type, chain.from_iterable(lists.values())))):
+    entries = _joined(lists.values())
+    kinds = set(map(type, entries))
+    if any(issubclass(kind, Mapping) for kind in kinds):
         return pl.DataFrame([_series(USER, list(lists), where), _series("items", list(lists.values()), where)])
     users, order = _users_of_rows(lists, where), None if has_sets else {"run": RANK, "log": TIMESTAMP}.get(role.name)
-    if any(issubclass(kind, list | tuple) for kind in set(map(type, chain.from_iterable(lists.values())))):
-        pairs = _joined(lists.values())
-        if _all_are((list, tuple), pairs) and set(map(len, pairs)) == {2}:
-            return pl.DataFrame([users, *_frame_of_tuples(pairs, (ITEM, role.value), where)])
+    if any(issubclass(kind, list | tuple) for kind in kinds):
+        if _all_are((list, tuple), entries) and set(map(len, entries)) == {2}:
+            return pl.DataFrame([users, *_frame_of_tuples(entries, (ITEM, role.value), where)])
         paired = [user for user, items in lists.items() if any(_is_pair(entry) for entry in items)]
         plain = [user for user, items in lists.items() if not all(_is_pair(entry) for entry in items)]
         if paired:
             raise _mixed(role, {"a list of (item, number)": paired, "a list of items": plain}, where)
-    columns = [users, _series(ITEM, _joined(lists.values()), where)]
-    if order:
-        columns.append(pl.Series(order, ranges(1, _lengths(lists.values()))))
-    return pl.DataFrame(columns)
+    places = [pl.Series(order, ranges(1, _lengths(lists.values())))] if order else []
+    return pl.DataFrame([users, _series(ITEM, entries, where), *places])
 
 
 def _lengths(parts: Collection[Sized]) -> NDArray[np.int64]:

@@ -13,6 +13,7 @@ import polars as pl
 WHOLE, ODD = rb"\x15[\x80-\xff]{0,4}[\x00-\x7f]", re.escape(bytes(range(1, 256, 2)))
 NEGATIVE_PAGE = re.compile(rb"\x15[\x00\x06]" + WHOLE + WHOLE + rb"[\x2c\x5c]\x15[" + ODD + rb"]")
 LOOKED_AT = 1 << 22  # bytes of a file
+PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)  # what a file that is not sound raises
 
 

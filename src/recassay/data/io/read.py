@@ -14,17 +14,16 @@ from recassay.columnar.columns import HashedTexts, LazyColumns
 from recassay.columnar.times import is_position_column
 from recassay.columnar.vocabulary import as_unsigned
 from recassay.data.io.clean import WIDE, are_complete_categories, as_ids, clean, require_rows
-from recassay.data.io.columns import ITEM, TIMESTAMP, USER, Role, parse_columns, resolve, role_named
-from recassay.data.io.edge import reading, refuse_too_large_text, refuse_too_many_values, require_utf8_name
+from recassay.data.io.columns import ITEM, TIMESTAMP, USER, Role, parse_columns, resolve, role_named, unit_of
+from recassay.data.io.edge import check_file, reading, refuse_too_many_values
 from recassay.data.io.formats import open_path, parquet_parts
 from recassay.data.io.head import read_head
 from recassay.data.io.lake import address_table, is_address
 from recassay.data.io.objects import object_table
-from recassay.data.io.parquet import DAMAGE, scan_parquet
-from recassay.data.io.sources import PARQUET_SUFFIXES, table_files
+from recassay.data.io.parquet import DAMAGE, PARQUET_SUFFIXES, scan_parquet
+from recassay.data.io.sources import table_files
 from recassay.data.io.table import Table, unnested
 from recassay.data.io.unread import (
-    GROUP,
     Remarks,
     check_default_value,
     grouping_columns,
@@ -97,7 +96,8 @@ class RowRange:
     """A file with ``rows`` rows that can be read from any row on.
 
     ``read(names, begin, count)`` returns ``count`` rows from row ``begin`` on, with the columns of these canonical
-    names. ``remarks`` are texts about the file that findings quote, by finding code.
+    names. ``remarks`` are texts about the file that findings quote, by finding code. ``unit`` is the word of its column
+    of users.
     """
 
     where: str
@@ -105,6 +105,7 @@ class RowRange:
     columns: tuple[str, ...]
     read: Callable[[Sequence[str], int, int], pl.DataFrame]
     remarks: Remarks = field(default_factory=dict)
+    unit: str = "user"
 
 
 def open_row_ranges(
@@ -166,7 +167,8 @@ def _row_range(path: Path, options: _ReadOptions, packed: Path) -> RowRange:
             )
         rows = int(scan.select(pl.len()).collect().item())
         types = {meaning: _id_type(scan.select(found[meaning])) for meaning in (USER, ITEM) if meaning in found}
-        remarks |= _mixed_table_remarks(table, found, scan, role)
+        for name in grouping_columns(table.names, found, role):
+            remarks |= remark_on_mixed_tables(scan, found[USER], name, role)
 
     @reading(table.where)
     def read(columns: Sequence[str], begin: int, rows: int) -> pl.DataFrame:
@@ -174,7 +176,7 @@ def _row_range(path: Path, options: _ReadOptions, packed: Path) -> RowRange:
         frame = clean(frame, columns=tuple(columns), where=table.where, whole_ranks=role.whole_ranks)
         return frame.cast({meaning: dtype for meaning, dtype in types.items() if dtype and meaning in columns})
 
-    return RowRange(table.where, rows, tuple(found), read, remarks)
+    return RowRange(table.where, rows, tuple(found), read, remarks, unit_of(found.get(USER, "")))
 
 
 def _id_type(column: pl.LazyFrame) -> type[pl.DataType] | None:
@@ -189,21 +191,17 @@ def _id_type(column: pl.LazyFrame) -> type[pl.DataType] | None:
 
 
 def _read_files(paths: list[Path], options: _ReadOptions) -> LazyColumns:
-    def read(path: Path) -> LazyColumns:
+    if len(paths) > 1:  # Spark writes a part file without rows, or without bytes, for every empty partition
+        paths = [path for path in paths if path.stat().st_size]
+        if (alike := _read_alike(paths, options)) is not None:
+            return alike
+    tables = []
+    for path in paths:
         with reading(str(path)):
-            require_utf8_name(path)
-            if path.suffix not in PARQUET_SUFFIXES:
-                refuse_too_large_text(path)
-            return _read(open_path(read_head(path), options.role, options.format), options)
-
-    if len(paths) == 1:
-        return read(paths[0])
-    # Spark writes a part file without rows, or without bytes, for every empty partition.
-    full = [path for path in paths if path.stat().st_size]
-    alike = _read_alike(full, options)
-    if alike is not None:
-        return alike
-    tables = [(path, read(path)) for path in full]
+            check_file(path)
+            tables.append((path, _read(open_path(read_head(path), options.role, options.format), options)))
+    if len(tables) == 1:
+        return tables[0][1]
     remarks = {code: text for _, table in reversed(tables) for code, text in table.remarks.items()}
     parts = [(path, table.frame()) for path, table in tables if table.rows]
     if not parts:
@@ -213,7 +211,8 @@ def _read_files(paths: list[Path], options: _ReadOptions) -> LazyColumns:
     unsigned = _ids_without_sign(frames)
     frames = [frame.with_columns(as_unsigned(frame[name]) for name in unsigned) for frame in frames]
     positions = any(table.positions for _, table in tables)
-    return LazyColumns.of(pl.concat(frames, how="vertical_relaxed"), remarks, positions=positions)
+    whole, unit = pl.concat(frames, how="vertical_relaxed"), tables[0][1].unit
+    return LazyColumns.of(whole, remarks, positions=positions, unit=unit)
 
 
 def _read_unsigned(
@@ -240,7 +239,7 @@ def _read_alike(paths: list[Path], options: _ReadOptions) -> LazyColumns | None:
     with suppress(InputError, *DAMAGE):
         if set(_resolved(table, options)[0].values()) == set(table.names):
             found = _read(replace(table, stored=False), options)
-            return None if found.remarks else LazyColumns.of(found.frame(), positions=found.positions)
+            return None if found.remarks else LazyColumns.of(found.frame(), positions=found.positions, unit=found.unit)
     return None
 
 
@@ -285,7 +284,7 @@ def _resolved(table: Table, options: _ReadOptions) -> tuple[dict[str, str], Rema
 
     Raise I201 or I204 if the columns do not suffice.
     """
-    sample, role = table.first_rows, options.role
+    sample, role = table.sample, options.role
     found = resolve(
         table.names,
         role,
@@ -301,33 +300,22 @@ def _resolved(table: Table, options: _ReadOptions) -> tuple[dict[str, str], Rema
     return found, {**table.remarks, **unread}
 
 
-def _mixed_table_remarks(table: Table, found: Mapping[str, str], scan: pl.LazyFrame, role: Role) -> Remarks:
-    """Return the remark R003 if the rows of a table seem to come from several tables, by a column such as a model name.
-
-    ``found`` are the columns that are read, by canonical name, and ``scan`` has the rows.
-    """
-    remarks: Remarks = {}
-    for name in grouping_columns(table.names, found, role):
-        pairs = scan.select(pl.col(found[USER]).alias(USER), pl.col(name).alias(GROUP + name))
-        remarks |= remark_on_mixed_tables(pairs.unique(maintain_order=True).collect(), USER, GROUP + name, role)
-    return remarks
-
-
 def _read(table: Table, options: _ReadOptions) -> LazyColumns:
     role = options.role
     table = unnested(table, role, options.chosen)
     found, remarks = _resolved(table, options)
     others = [name for name in table.names if name not in found.values() and name not in found] if role.others else []
-    wanted, rows, where = found | {name: name for name in others}, table.rows, table.where
+    wanted, where, frame, scan = found | {name: name for name in others}, table.where, None, table.scan
+    rows = 0 if scan is None else int(scan.select(pl.len()).collect().item())  # before they are read
+    groups = grouping_columns(table.names, found, role)
     refuse_too_many_values(rows, len(wanted), where)
-    frame, scan = None, table.scan
     if scan is None or rows <= SMALL:
-        groups = grouping_columns(table.names, found, role)
-        frame = table.read(wanted | {GROUP + name: name for name in groups})
+        frame = table.read(wanted | {name: name for name in groups})
         if scan is not None:
             require_rows(frame.to_series(), rows, next(iter(wanted.values())), where)
         rows, scan = frame.height, frame.lazy()
-    remarks |= _mixed_table_remarks(table, found, scan, role)
+    for name in groups:
+        remarks |= remark_on_mixed_tables(scan, found[USER], name, role)
 
     @reading(where)
     def narrow(meaning: str) -> pl.Series | HashedTexts | None:
@@ -351,7 +339,7 @@ def _read(table: Table, options: _ReadOptions) -> LazyColumns:
 
     positions = table.positions or (TIMESTAMP in found and is_position_column(found[TIMESTAMP]))
     fetch = {meaning: partial(only, meaning) for meaning in wanted}
-    return LazyColumns(fetch, rows, narrow, remarks, positions=positions)
+    return LazyColumns(fetch, rows, narrow, remarks, positions=positions, unit=unit_of(found.get(USER, "")))
 
 
 def _narrow(column: pl.LazyFrame, *, stored: bool) -> pl.Series | HashedTexts | None:

@@ -10,10 +10,10 @@ from pathlib import Path
 from recassay.data.io.edge import files_below, regular_file
 from recassay.data.io.formats import formats
 from recassay.data.io.lake import address_name, is_address
+from recassay.data.io.parquet import PARQUET_SUFFIXES
 from recassay.errors import InputError, UsageError
 from recassay.naming.system_names import TABLE_SUFFIXES, run_name, without_gz
 
-PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 GLOB_CHARACTERS = frozenset("*?[")
 
 
@@ -118,14 +118,14 @@ def _expanded(path: Path) -> list[Path]:
     while not folder.is_dir():
         path, folder = folder, folder.parent
     siblings = sorted(entry.name for entry in folder.iterdir())
-    close = difflib.get_close_matches(path.name, siblings, n=3)
-    if close:
-        hint = f"did you mean {' or '.join(map(repr, close))}?"
-    else:
-        hint = f"the folder {folder} has {len(siblings)} entries" + (
-            f", for example {siblings[0]!r}" if siblings else ""
-        )
-    raise InputError("I101", f"there is no {path.name!r}", where=str(path.absolute()), hint=hint)
+    example = f", for example {siblings[0]!r}" if siblings else ""
+    close = " or ".join(map(repr, difflib.get_close_matches(path.name, siblings, n=3)))
+    raise InputError(
+        "I101",
+        f"there is no {path.name!r}",
+        where=str(path.absolute()),
+        hint=f"did you mean {close}?" if close else f"the folder {folder} has {len(siblings)} entries{example}",
+    )
 
 
 def _no_tables(folder: Path) -> InputError:

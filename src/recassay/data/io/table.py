@@ -34,41 +34,27 @@ class Table:
     """A table that is open but not yet read; ``names`` are its columns.
 
     ``read`` returns at least the wanted columns, under the table's own names. It takes the name of each wanted column
-    by canonical name (``user_id``, ...). ``where`` names the table in errors.
+    by canonical name (``user_id``, ...). ``where`` names the table in errors. With ``by_position`` the names are made
+    up (``column_1``, ...) because the table has no header. ``scan`` has the rows, if reading one column costs no more
+    than that column. If it reads files (``stored``), ids are read in a form that becomes codes faster. ``positions``
+    says that the format is known for positions in a user's history rather than instants. ``pack`` writes the table to a
+    Parquet file in bounded memory; it is set if the table can only be read whole. ``sample`` reads the first rows of
+    the named columns, unconverted; unreadable columns may be left out. ``ordered`` says that row order is meaningful:
+    the source was a list, or a format of ordered lines. ``remarks`` are texts about the file that findings quote, by
+    finding code.
     """
 
     names: list[str]
     read: Callable[[Wanted], pl.DataFrame]
     where: str
     by_position: bool = False
-    """Whether the names are made up (``column_1``, ...) because the table has no header."""
     scan: pl.LazyFrame | None = None
-    """The rows, if reading one column costs no more than that column."""
     stored: bool = False
-    """Whether ``scan`` reads files: then ids are read in a form that becomes codes faster."""
     positions: bool = False
-    """Whether the format is known for positions in a user's history rather than instants."""
     pack: Callable[[Wanted, Path], None] | None = None
-    """Writes the table to a Parquet file in bounded memory; set if the table can only be read whole."""
-    sample: Callable[[Sequence[str]], pl.DataFrame] | None = None
-    """Reads the first rows of the named columns, unconverted; unreadable columns may be left out."""
+    sample: Callable[[Sequence[str]], pl.DataFrame] = lambda _: pl.DataFrame()
     ordered: bool = False
-    """Whether row order is meaningful: the source was a list, or a format of ordered lines."""
     remarks: Mapping[str, str] = field(default_factory=dict)
-    """Texts about the file that findings quote, by finding code."""
-
-    @property
-    def rows(self) -> int:
-        """Return the number of rows; 0 if it is not known before they are read."""
-        return 0 if self.scan is None else int(self.scan.select(pl.len()).collect().item())
-
-    def kinds(self, names: Sequence[str]) -> Mapping[str, pl.DataType]:
-        """Return the types of some columns, and perhaps of others, as they are stored; text may be numbers."""
-        return self.first_rows(names).schema if self.scan is None else self.scan.collect_schema()
-
-    def first_rows(self, names: Sequence[str]) -> pl.DataFrame:
-        """Return the first rows of some columns, unconverted; an empty table if they are not known."""
-        return self.sample(names) if self.sample and names else pl.DataFrame()
 
 
 def column_names(count: int) -> list[str]:
@@ -120,29 +106,38 @@ def unnested(table: Table, role: Role, chosen: Mapping[str, str], *, in_parts: b
     others = {meaning: own for meaning, own in by_meaning.items() if own != name and meaning != ITEM}
     scan = table.read(others | {ITEM: name}).lazy() if table.scan is None else table.scan.select(*others.values(), name)
     schema, text = scan.collect_schema(), False
+    inner = getattr(schema[name], "inner", None)
+    fields = [field.name for field in inner.fields] if isinstance(inner, pl.Struct) else []
     if schema[name] == pl.String:
-        scan, text = scan.with_columns(_split(pl.col(name), scan)), True
+        # texts such as ``a b c``, ``a, b`` or ``['a', 'b']``; commas separate if there are any
+        column = pl.col(name)
+        inside = column.str.strip_chars().str.strip_prefix("[").str.strip_suffix("]").str.strip_chars()
+        if scan.select(column.str.contains(",", literal=True).any()).collect().item():
+            items = inside.str.split(",").list.eval(pl.element().str.strip_chars(" \t'\""))
+        else:
+            items = inside.str.replace_all("['\"]", "").str.extract_all(r"\S+")
+        scan, text = scan.with_columns(items.list.filter(pl.element() != "")), True
     scan = scan.with_columns(pl.col(own).arr.to_list() for own, kind in schema.items() if isinstance(kind, pl.Array))
     parallel = [own for own, kind in schema.items() if own != name and isinstance(kind, pl.List | pl.Array)]
     _refuse_other_lengths(scan, name, parallel, table.where)
-    if role.name == "run" and not {RANK, SCORE} & (
-        chosen.keys() | others.keys() | recognised(_fields(schema[name]), role).keys()
-    ):
+    known = chosen.keys() | others.keys() | recognised(fields, role).keys()
+    if role.name == "run" and not {RANK, SCORE} & known:
         parallel.append(RANK)
         scan = scan.with_columns(pl.int_ranges(1, pl.col(name).list.len() + 1).alias(RANK))
     scan = scan.filter(pl.col(name).list.len() > 0).explode(name, *parallel)
-    if fields := _fields(schema[name]):
+    if fields:
         scan = scan.drop([own for own in schema if own in fields and own != name]).unnest(name)
     if text:
         scan = scan.collect().with_columns(infer_type(scan.select(name).collect().to_series())).lazy()
     scan = scan.rename({name: ITEM}) if not fields and name not in chosen.values() and ITEM not in schema else scan
     rows = scan if in_parts else scan.collect().lazy()
     flat = table_of_scan(rows, rows.collect_schema().names(), table.where)
-
-    def pack(wanted: Wanted, path: Path) -> None:
-        scan.select(wanted.values()).sink_parquet(path)
-
-    return replace(flat, pack=pack, positions=table.positions, remarks=table.remarks)
+    return replace(
+        flat,
+        pack=lambda wanted, path: scan.select(wanted.values()).sink_parquet(path),
+        positions=table.positions,
+        remarks=table.remarks,
+    )
 
 
 def _column_of_lists(table: Table, role: Role, chosen: Mapping[str, str]) -> str | None:
@@ -150,33 +145,21 @@ def _column_of_lists(table: Table, role: Role, chosen: Mapping[str, str]) -> str
     item = chosen.get(ITEM, recognised(table.names, role).get(ITEM))
     named = [one for one in table.names if normalised_name(one) in LISTS]
     several = [item] if item in table.names else named
-    kinds = table.kinds(several or table.names)
+    kinds = table.sample(several or table.names).schema if table.scan is None else table.scan.collect_schema()
     lists = [one for one, kind in kinds.items() if isinstance(kind, pl.List | pl.Array)]
     if not several:
         return lists[0] if len(lists) == 1 and ITEM not in chosen else None
-    texts = table.first_rows([one for one in several if one in named and kinds.get(one) == pl.String])
+    texts = table.sample([one for one in several if one in named and kinds.get(one) == pl.String])
     listed = texts.select(pl.all().str.strip_chars().str.contains(r"[\s,]|^\[").any())
     holding = [one for one in several if one in lists or (one in texts.columns and listed[one].any())]
     if len(holding) > 1:
-        what = f"{len(holding)} columns can hold the items: {', '.join(map(repr, holding))}"
-        raise InputError("I203", what, where=table.where, hint=f"choose one: --columns item={holding[0]}")
+        raise InputError(
+            "I203",
+            f"{len(holding)} columns can hold the items: {', '.join(map(repr, holding))}",
+            where=table.where,
+            hint=f"choose one: --columns item={holding[0]}",
+        )
     return holding[0] if holding else None
-
-
-def _split(column: pl.Expr, scan: pl.LazyFrame) -> pl.Expr:
-    """Return the items in texts such as ``a b c``, ``a, b`` or ``['a', 'b']``; commas separate if there are any."""
-    inside = column.str.strip_chars().str.strip_prefix("[").str.strip_suffix("]").str.strip_chars()
-    if scan.select(column.str.contains(",", literal=True).any()).collect().item():
-        items = inside.str.split(",").list.eval(pl.element().str.strip_chars(" \t'\""))
-    else:
-        items = inside.str.replace_all("['\"]", "").str.extract_all(r"\S+")
-    return items.list.filter(pl.element() != "")
-
-
-def _fields(kind: pl.DataType | type[pl.DataType]) -> Sequence[str]:
-    """Return the names of the fields of the structs in a list; nothing for a list of values."""
-    inner = kind.inner if isinstance(kind, pl.List | pl.Array) else None
-    return [field.name for field in inner.fields] if isinstance(inner, pl.Struct) else []
 
 
 def _refuse_other_lengths(scan: pl.LazyFrame, item: str, others: Sequence[str], where: str) -> None:

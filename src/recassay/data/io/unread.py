@@ -24,8 +24,6 @@ GROUPS = (
     "systemid systemname run runid tag experiment experimentid trial epoch"
 )
 
-GROUP = "group "  # prefix of such a column's name while it is examined
-
 Remarks = dict[str, str]  # finding code -> what the finding says about a table
 
 
@@ -36,12 +34,14 @@ def numeric_columns(sample: pl.DataFrame) -> dict[str, pl.Series]:
     >>> {name: column.to_list() for name, column in numeric_columns(sample).items()}
     {'Punkte': [0.5, 0.7]}
     """
-    found = {column.name: _as_numbers(column) for column in sample}
-    return {
-        name: values
-        for name, values in found.items()
-        if values is not None and values.n_unique() > 1 and not _counts_rows(values)
-    }
+    found: dict[str, pl.Series] = {}
+    for column in sample:
+        values = _as_numbers(column)
+        if values is not None and values.n_unique() > 1:
+            # 0, 1, 2, ... or 1, 2, 3, ... in row order, as in an index column
+            counts_rows = values.len() > 2 and values[0] in (0, 1) and (values.diff().drop_nulls() == 1).all()
+            found |= {} if counts_rows else {column.name: values}
+    return found
 
 
 def time_columns(sample: pl.DataFrame) -> list[str]:
@@ -71,21 +71,16 @@ def check_default_value(table: Table, found: Mapping[str, str], role: Role) -> N
     ``found`` are the columns that were recognised by position, by canonical name.
     """
     name = found.get(role.value, "")
-    if role.name not in ("log", "truth") or not name or not time_columns(table.first_rows([name])):
+    if role.name not in ("log", "truth") or not name or not time_columns(table.sample([name])):
         return
-    option = f"--columns timestamp={name}" if role.name == "log" else "write a header that names the columns"
     raise InputError(
         "I204",
         f"the file has no header, so its third column was taken as the {role.value}, but it holds numbers as large as "
         f"seconds since 1970",
         where=table.where,
-        hint=f"say what it is: {option}",
+        hint="say what it is: "
+        + (f"--columns timestamp={name}" if role.name == "log" else "write a header that names the columns"),
     )
-
-
-def unread_columns(names: Sequence[str], found: Mapping[str, str]) -> list[str]:
-    """Return the names of the columns that are not read."""
-    return [name for name in names if name not in found.values()]
 
 
 def remarks_on_unread(table: Table, found: Mapping[str, str], role: Role, *, ordered: bool) -> Remarks:
@@ -96,30 +91,30 @@ def remarks_on_unread(table: Table, found: Mapping[str, str], role: Role, *, ord
     its rows are ``ordered``: that column, rather than the row order, may be what orders its lists. ``found`` are the
     columns read.
     """
-    unread = unread_columns(table.names, found)
+    unread = [name for name in table.names if name not in found.values()]
     if role.name == "run" and RANK not in found and SCORE not in found and not (ordered or table.ordered):
         if unread:
-            _check_unread_order(table.first_rows([found[USER], *unread]), found, table.where)
+            _check_unread_order(table.sample([found[USER], *unread]), found, table.where)
         return {"R001": "the run has neither a rank nor a score; each list is taken in the order of its rows"}
     if role.name in ("truth", "log") and role.value not in found:
         names = [name for name in unread if not known_meanings(name) - {role.value} and not ID_NAME.search(name)]
-        return _unread_values(table.first_rows(names), found, role) if names else {}
+        return _unread_values(table.sample(names), found, role) if names else {}
     return {}
 
 
 def _check_unread_order(sample: pl.DataFrame, found: Mapping[str, str], where: str) -> None:
-    unread = numeric_columns(sample.select(unread_columns(sample.columns, found)))
+    unread = numeric_columns(sample.drop(found[USER], strict=False))
     if not unread:
         return
     name, values = next(iter(unread.items()))
     others = f" (and {', '.join(map(repr, list(unread)[1:]))})" if len(unread) > 1 else ""
-    ranks = "rank" in normalised_name(name) or _looks_like_ranks(values, sample[found[USER]])
-    key = "rank" if ranks else "score"
+    is_rank = "rank" in normalised_name(name) or _looks_like_ranks(values, sample[found[USER]])
     raise InputError(
         "I204",
         f"the run has no rank or score under a known name, and column {name!r}{others} holds numbers that are not read",
         where=where,
-        hint=f"say what it is: --columns {key}={name}; or, if the rows are in best-first order, --order row",
+        hint=f"say what it is: --columns {'rank' if is_rank else 'score'}={name}; or, if the rows are in best-first "
+        "order, --order row",
     )
 
 
@@ -142,27 +137,27 @@ def _unread_values(sample: pl.DataFrame, found: Mapping[str, str], role: Role) -
     }
 
 
-def remark_on_mixed_tables(frame: pl.DataFrame, user: str, group: str, role: Role) -> Remarks:
+def remark_on_mixed_tables(rows: pl.LazyFrame, user: str, group: str, role: Role) -> Remarks:
     """Return the remark R003 if the column ``group``, such as a model name, has several values for one user.
 
     The rows then probably come from several tables. ``user`` is the column of users.
 
     >>> from recassay.data.io.columns import ROLES
-    >>> rows = pl.DataFrame({"user_id": [1, 1, 2], "model": ["als", "als", "bpr"]})
+    >>> rows = pl.LazyFrame({"user_id": [1, 1, 2], "model": ["als", "als", "bpr"]})
     >>> remark_on_mixed_tables(rows, "user_id", "model", ROLES["run"])
     {}
     """
+    frame = rows.select(user, group).unique(maintain_order=True).collect()
     values = frame[group]
     if values.len() < 2 or not (values != values[0]).any():  # the usual case
         return {}
-    users = frame.group_by(user).agg(pl.col(group).n_unique().alias("values"))
-    several = int((users["values"] > 1).sum())
+    users = frame.group_by(user).agg(pl.col(group).n_unique())
+    several = int((users[group] > 1).sum())
     if not several:
         return {}
-    name = group.removeprefix(GROUP)
     shown = ", ".join(repr(value) for value in values.unique(maintain_order=True).head(3).to_list())
     return {
-        "R003": f"column {name!r} of the {role.name} has {values.n_unique():,} values (such as {shown}), several of "
+        "R003": f"column {group!r} of the {role.name} has {values.n_unique():,} values (such as {shown}), several of "
         f"them for {several:,} of {users.height:,} users, and is not read: their rows are combined as if they were one"
     }
 
@@ -178,7 +173,7 @@ def grouping_columns(names: Sequence[str], found: Mapping[str, str], role: Role)
     """
     if role.name not in ("run", "truth"):
         return []
-    return [name for name in unread_columns(names, found) if normalised_name(name) in GROUPS.split()]
+    return [name for name in names if name not in found.values() and normalised_name(name) in GROUPS.split()]
 
 
 def _keys(found: Mapping[str, str]) -> str:
@@ -196,11 +191,6 @@ def _as_numbers(column: pl.Series) -> pl.Series | None:
     if not filled.len() or not filled.str.contains(NUMBER).all():
         return None
     return filled.str.strip_chars().str.replace(",", ".", literal=True).str.strip_prefix("+").cast(pl.Float64)
-
-
-def _counts_rows(values: pl.Series) -> bool:
-    """Return whether the numbers are 0, 1, 2, ... or 1, 2, 3, ... in row order, as in an index column."""
-    return values.len() > 2 and values[0] in (0, 1) and bool((values.diff().drop_nulls() == 1).all())
 
 
 def _looks_like_ranks(values: pl.Series, users: pl.Series) -> bool:

@@ -57,7 +57,8 @@ def atomic(path: str | Path) -> Iterator[Path]:
     'whole'
     """
     target = _final(Path(path))
-    temporary = target.with_name(f".{_short(target.name)}.{secrets.token_hex(6)}.tmp")
+    short = target.name.encode("utf-8", "surrogateescape")[:180].decode("utf-8", "ignore")  # file systems have limits
+    temporary = target.with_name(f".{short}.{secrets.token_hex(6)}.tmp")
     try:
         temporary.touch(exist_ok=False)
     except (OSError, ValueError) as error:
@@ -70,18 +71,16 @@ def atomic(path: str | Path) -> Iterator[Path]:
             hint="create the folder, or choose one that can be written to",
         ) from None
     try:
-        yield temporary
-        _sync(temporary)
-        for call in before_replacing:
-            call(temporary, target)
-        os.replace(temporary, target)
-        _sync(target.parent)
-    except BaseException as error:
+        with writing(target):
+            yield temporary
+            _sync(temporary)
+            for call in before_replacing:
+                call(temporary, target)
+            os.replace(temporary, target)
+            _sync(target.parent)
+    finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-        if is_full(error) or UNFLUSHED in str(error):
-            raise unwritten(error, target) from None
-        raise
 
 
 @contextmanager
@@ -89,7 +88,7 @@ def writing(path: Path) -> Iterator[None]:
     """Raise U238 in place of an error that says that a temporary file at ``path`` could not be written completely."""
     try:
         yield
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except BaseException as error:
         if is_full(error) or UNFLUSHED in str(error):
             raise unwritten(error, path) from None
         raise
@@ -151,11 +150,6 @@ def _final(path: Path) -> Path:
     return path
 
 
-def _short(name: str) -> str:
-    """Return the beginning of a name; a temporary name made of it is not too long for the file system."""
-    return name.encode("utf-8", "surrogateescape")[:180].decode("utf-8", "ignore")
-
-
 def require_possible_folder(path: str | Path) -> None:
     """Raise U111 if a folder for results clearly cannot be made, before the work is done."""
     folder = Path(path).absolute()
@@ -210,6 +204,19 @@ def json_text(content: object, *, indent: int | None = None, ascii_only: bool = 
     characters are escapes.
     """
     return json.dumps(_plain(content), ensure_ascii=ascii_only, allow_nan=False, indent=indent)
+
+
+def finite(value: Any) -> Any:
+    """Return a nested value in which infinite and NaN numbers are None, because JSON lacks them.
+
+    >>> finite({"mean": [0.5, math.nan], "metric": "mrr"})
+    {'mean': [0.5, None], 'metric': 'mrr'}
+    """
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): finite(each) for key, each in value.items()}
+    return [finite(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def write_parquet(frame: pl.DataFrame, path: str | Path, metadata: Mapping[str, str] | None = None) -> None:
@@ -269,13 +276,10 @@ def text_of_file_name(name: str) -> str:
     >>> text_of_file_name("k_folds(k=5,by=%27user%27)"), text_of_file_name("100%"), text_of_file_name("plain")
     ("k_folds(k=5, by='user')", '100%', 'plain')
     """
-    if name == NOTHING:
-        return ""
-    try:
-        text = unquote_to_bytes(name.replace(",", ", ")).decode("utf-8", "surrogatepass")
-    except UnicodeError:
-        return name
-    return text if _written(text) == name else name
+    with suppress(UnicodeError):
+        text = "" if name == NOTHING else unquote_to_bytes(name.replace(",", ", ")).decode("utf-8", "surrogatepass")
+        name = text if _written(text) == name else name
+    return name
 
 
 def _written(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,8 +68,12 @@ def compare_places(
     [-0.375]
     """
     if baseline is not None and baseline not in scores.systems:
-        hint = suggest(baseline, scores.systems)
-        raise UsageError("U108", f"there is no system '{baseline}'", where=f"baseline {baseline!r}", hint=hint)
+        raise UsageError(
+            "U108",
+            f"there is no system '{baseline}'",
+            where=f"baseline {baseline!r}",
+            hint=suggest(baseline, scores.systems),
+        )
     found = {}
     for place, sheet in scores:
         if len(sheet.systems) < 2 or not sheet.unit_metrics or (baseline is not None and baseline not in sheet.systems):
@@ -77,8 +81,11 @@ def compare_places(
         _refuse_without_shared_users(place, sheet)
         found[place] = compare(sheet, testing, baseline=baseline, threads=threads, progress=progress)
     if not found:
-        what = f"a comparison needs two systems, but no setting has two of {', '.join(scores.systems)}"
-        raise UsageError("U113", what, hint="add scores of another system")
+        raise UsageError(
+            "U113",
+            f"a comparison needs two systems, but no setting has two of {', '.join(scores.systems)}",
+            hint="add scores of another system",
+        )
     return PlaceComparisons(found, diagnose("comparison", **comparison_facts(scores, found, baseline, testing)))
 
 
@@ -107,6 +114,9 @@ def comparison_facts(
     ``found`` has the comparison of the systems in each place (data set, split, ...).
     """
     rows = [row for comparison in found.values() for row in comparison.rows if not np.isnan(row.p)]
+    models, seeds = _models(scores.folder), [seed for seed in scores.along("seed") if seed is not None]
+    easy = {name for name in scores.systems if easy_kind(str(models.get(name, {}).get("model") or name)) is not None}
+    seeded = [name for name, model in models.items() if name not in easy and "seed" in (model.get("parameters") or {})]
     claims = [row for row in rows if row.p <= testing.alpha]
     return {
         "correction": testing.correction,
@@ -114,9 +124,9 @@ def comparison_facts(
         "tests": len(rows),
         "claims": len(claims),
         "lost": sum(_n_lost_claims(comparison, testing.alpha) for comparison in found.values()),
-        "seeds": _seeds(scores),
+        "seeds": {name: len(seeds) for name in scores.systems if name in seeded and seeds},
         "baseline": baseline,
-        "beaten": list(_beaten(scores, found, baseline)),
+        "beaten": list(_beaten(scores, found, baseline, easy)),
         "test": rows[0].test if rows else "",
         "fewest": min((row.n for row in rows), default=0),
     }
@@ -136,45 +146,24 @@ def _models(folder: Path | None) -> dict[str, dict[str, Any]]:
 
     The result is empty if there is no folder, no lock file or none that can be read.
     """
-    path = None if folder is None else folder / LOCK
-    if path is None or not path.is_file():
+    if folder is None:
         return {}
     try:
-        lock, _ = parse_yaml(path.read_text(encoding="utf-8"))
-    except ValueError:
+        lock, _ = parse_yaml((folder / LOCK).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return {}
     models = lock.get("models") if isinstance(lock, dict) else None
     return {name: model for name, model in (models or {}).items() if isinstance(model, dict)}
 
 
-def _seeds(scores: ScoreSet) -> dict[str, int]:
-    """Return, for each system with a seed parameter, the number of seeds in the scores.
-
-    Systems that are not personalised are left out.
-    """
-    seeds = [seed for seed in scores.along("seed") if seed is not None]
-    models = _models(scores.folder)
-    seeded = [
-        system
-        for system in scores.systems
-        if "seed" in (models.get(system, {}).get("parameters") or {}) and _kind(system, models) is None
-    ]
-    return {system: len(seeds) for system in seeded if seeds}
-
-
-def _kind(system: str, models: Mapping[str, Mapping[str, Any]]) -> str | None:
-    model = models.get(system, {}).get("model")
-    return easy_kind(str(model)) if model else easy_kind(system)
-
-
-def _beaten(scores: ScoreSet, found: Mapping[Place, Comparison], baseline: str | None) -> Iterator[BeatenSystem]:
-    """Yield significant wins of non-personalised systems (chance, popularity) over others, under accuracy metrics.
+def _beaten(
+    scores: ScoreSet, found: Mapping[Place, Comparison], baseline: str | None, easy: Collection[str]
+) -> Iterator[BeatenSystem]:
+    """Yield significant wins of ``easy`` systems (chance, popularity) over others, under accuracy metrics.
 
     ``found`` has the comparison of the systems in each place (data set, split, ...). With a ``baseline`` only wins over
     the baseline count.
     """
-    models = _models(scores.folder)
-    easy = {system for system in scores.systems if _kind(system, models) is not None}
     for place, comparison in found.items():
         higher = {row.metric: row.higher_is_better for row in scores.sheets[place].rows}
         for row in comparison.rows:

@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.arrays import Float
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.comparison.compare import Comparison, SignificanceOptions, compare
 from recassay.comparison.rules import NAME, PLAIN, Rules
@@ -27,11 +28,10 @@ from recassay.naming import choices
 from recassay.naming.grammar import suggest
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
-from recassay.results.scores import Scores, Summary
+from recassay.results.scores import Scores, Summary, plural
 from recassay.shown import Displayable
 from recassay.stats.group_means import pooled_values
 from recassay.stats.intervals import BOOTSTRAP, Uncertainty
-from recassay.stats.resampling import Floats
 
 Users = NDArray[np.bool_]  # a mask of the units
 
@@ -97,8 +97,8 @@ class SuddenDeath(Displayable):
     def over(self) -> str:
         """Return what 100 % is for shares of users, as text: the number of users, or of pairs of user and fold."""
         if self.folds == 1:
-            return f"{self.n:,} {self.unit}s"
-        return f"{self.n_distinct:,} {self.unit}s in {self.folds} folds ({self.n:,} pairs of user and fold)"
+            return f"{self.n:,} {plural(self.unit)}"
+        return f"{self.n_distinct:,} {plural(self.unit)} in {self.folds} folds ({self.n:,} pairs of user and fold)"
 
     @property
     def deepest(self) -> int:
@@ -122,22 +122,20 @@ class SuddenDeath(Displayable):
         """Return the number of counted users to whom no system shows a relevant item down to the cut-off ``at``."""
         return self.n - int((self.earliest <= self._depth(at)).sum())
 
-    def values(self, system: str, at: int | None = None) -> Floats:
+    def values(self, system: str, at: int | None = None) -> Float:
         """Return the part (0 to 1) of each user that a system wins down to a cut-off; NaN for users that do not count.
 
         Under the rule ``ties="split"``, k systems that are equally early win 1 / k each, else 1 each. By default users
         without relevant items do not count.
         """
         won = self._won(system, at)
-        part = won / self.winners if self.rules.ties == "split" else won.astype(np.float64)
-        part[~self.counted] = np.nan
-        return np.asarray(part)
+        return np.where(self.counted, won / self.winners if self.rules.ties == "split" else won, np.nan)
 
     def _won(self, system: str, at: int | None) -> Users:
         own = self.first[self._line(system)]
         return np.asarray((own == self.earliest) & (own <= self._depth(at)))
 
-    def _share(self, parts: Floats | Users) -> float:
+    def _share(self, parts: Float | Users) -> float:
         return float(parts.sum()) / self.n if self.n else float("nan")
 
     def scores(self, at: int | Iterable[int] | None = None) -> Scores:
@@ -174,9 +172,8 @@ class SuddenDeath(Displayable):
         ]  # fmt: skip
         settings = {"competitors": list(self.competitors), "rules": asdict(self.rules)}
         settings["interval"] = asdict(self.confidence)
-        metrics = dict.fromkeys(row.metric for row in rows)
         return finish(
-            users, metrics, rows, values, weights, self.confidence,
+            users, dict.fromkeys(row.metric for row in rows), rows, values, weights, self.confidence,
             threads=self.threads, findings=self.findings, settings=settings,
         )  # fmt: skip
 
@@ -222,15 +219,17 @@ class SuddenDeath(Displayable):
         """
         depth, n = self._depth(at), max(self.n, 1)
         rows: list[dict[str, Any]] = []
-        for one, own in zip(self.competitors, self.first, strict=True):
-            for other, theirs in zip(self.competitors, self.first, strict=True):
-                if one != other:
-                    wins = int(((own < theirs) & (own <= depth)).sum())
-                    losses = int(((theirs < own) & (theirs <= depth)).sum())
-                    together = int(((own == theirs) & (own <= depth)).sum())
-                    neither = self.n - wins - losses - together
-                    shares = {"wins": wins, "losses": losses, "together": together, "neither": neither}
-                    rows.append({"system": one, "against": other} | {kind: count / n for kind, count in shares.items()})
+        for (one, own), (other, theirs) in itertools.permutations(zip(self.competitors, self.first, strict=True), 2):
+            wins = int(((own < theirs) & (own <= depth)).sum())
+            losses = int(((theirs < own) & (theirs <= depth)).sum())
+            together = int(((own == theirs) & (own <= depth)).sum())
+            shares = {
+                "wins": wins,
+                "losses": losses,
+                "together": together,
+                "neither": self.n - wins - losses - together,
+            }
+            rows.append({"system": one, "against": other} | {kind: count / n for kind, count in shares.items()})
         return pl.DataFrame(rows)
 
     def compare(
@@ -258,19 +257,22 @@ class SuddenDeath(Displayable):
         [(1, 1.0, 'a'), (2, 0.5, 'a'), (1, 0.5, 'b'), (2, 1.0, 'b')]
         """
         if not 1 <= window <= max(self.units.len(), 1):
-            what = f"a window of {window:,} does not fit {self.units.len():,} {self.unit}s"
-            raise UsageError("U102", what, where="over_time", hint="a whole number from 1 to their number")
+            raise UsageError(
+                "U102",
+                f"a window of {window:,} does not fit {self.units.len():,} {plural(self.unit)}",
+                where="over_time",
+                hint="a whole number from 1 to their number",
+            )
         parts = []
         for system in self.competitors:
             total = np.append(0.0, np.cumsum(np.nan_to_num(self.values(system, at))))
-            shares = (total[window:] - total[:-window]) / window
-            ends = self.units[window - 1 :].alias(self.unit)
-            parts.append(pl.DataFrame([ends, pl.Series(NAME, shares)]).with_columns(system=pl.lit(system)))
+            shares = {self.unit: self.units[window - 1 :], NAME: (total[window:] - total[:-window]) / window}
+            parts.append(pl.DataFrame(shares).with_columns(system=pl.lit(system)))
         return Exhibit(
             name="sudden-death-over-time",
             title="Who hits first, over time",
-            caption=f"The share of the last {window:,} {self.unit}s that a system won: no other system ranked the next "
-            f"item higher. Competitors: {', '.join(self.competitors)}.",
+            caption=f"The share of the last {window:,} {plural(self.unit)} that a system won: no other system ranked "
+            f"the next item higher. Competitors: {', '.join(self.competitors)}.",
             table=pl.concat(parts),
             x=self.unit,
             y=NAME,
@@ -325,8 +327,11 @@ class SuddenDeath(Displayable):
                 hint="let the same systems compete in both, or compare duels, hit@k or mrr, which do not depend on it",
             )
         if self.rules != other.rules:
-            what = f"the contests have different rules: {other.rules} and {self.rules}"
-            raise UsageError("U204", what, hint="decide both by the same rules")
+            raise UsageError(
+                "U204",
+                f"the contests have different rules: {other.rules} and {self.rules}",
+                hint="decide both by the same rules",
+            )
         lines = [self.competitors.index(name) for name in other.competitors]
         return replace(self, competitors=other.competitors, first=self.first[lines])
 
@@ -343,6 +348,10 @@ class SuddenDeath(Displayable):
         """Return the last rank that counts at the cut-off ``at``, by default the deepest."""
         at = self.deepest if at is None else at
         if not 1 <= at <= self.deepest:
-            what = f"the contest was decided at cut-offs 1 to {self.deepest}, not at {at}"
-            raise UsageError("U103", what, where=NAME, hint="use a larger cut-off first: at=20 covers 1 to 20")
+            raise UsageError(
+                "U103",
+                f"the contest was decided at cut-offs 1 to {self.deepest}, not at {at}",
+                where=NAME,
+                hint="use a larger cut-off first: at=20 covers 1 to 20",
+            )
         return self.rules.depth(at)

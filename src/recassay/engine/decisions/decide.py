@@ -17,11 +17,10 @@ from recassay.comparison.compare import SignificanceOptions
 from recassay.comparison.consistency import Consistency, consistency
 from recassay.comparison.power import Power, users_needed
 from recassay.comparison.rules import SuddenDeathOptions
-from recassay.comparison.tables import finite
 from recassay.comparison.verdict import Verdict, leads_at, verdict_of
 from recassay.data.io.archive import load_archive
 from recassay.data.io.manifest import manifest_of
-from recassay.data.io.write import text_of_file_name
+from recassay.data.io.write import finite, text_of_file_name
 from recassay.engine.decisions.comparing import PlaceComparisons, compare_places
 from recassay.engine.decisions.contest import SuddenDeath
 from recassay.engine.decisions.sudden_death import sudden_death
@@ -33,8 +32,7 @@ from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
 from recassay.results.first_hits import FirstHits
 from recassay.results.score_set import AXES, Place, ScoreSet
-from recassay.results.scores import Scores
-from recassay.stats.over_datasets import check_rope
+from recassay.results.scores import Scores, worded_findings
 from recassay.stats.resampling import Progress
 from recassay.threads import StageProgress
 
@@ -47,6 +45,7 @@ class Decision:
 
     ``verdict`` is the answer in short, ``across`` ranks systems over data sets, ``consistency`` compares orders of
     systems between places, ``power`` has the number of users needed in each place, and ``sudden_deaths`` are by name.
+    ``unit`` is the word for what has a value.
     """
 
     compared: PlaceComparisons
@@ -55,12 +54,13 @@ class Decision:
     consistency: Consistency | None = None
     power: Mapping[Place, Power] = field(default_factory=dict)
     sudden_deaths: Mapping[str, SuddenDeath] = field(default_factory=dict)
+    unit: str = "user"
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Return the findings on the comparisons and on Sudden Death."""
         of_contests = [finding for contest in self.sudden_deaths.values() for finding in contest.findings]
-        return (*self.compared.findings, *merge_findings(of_contests))
+        return worded_findings((*self.compared.findings, *merge_findings(of_contests)), self.unit)
 
     @property
     def exhibits(self) -> tuple[Exhibit, ...]:
@@ -122,10 +122,12 @@ def decide(
     ``sudden_death`` has the cut-offs, or all options, of Sudden Death: for each user, the system that ranks its first
     relevant item highest wins.
     """
-    check_rope(rope)
-    testing = SignificanceOptions(test, correction, effect, level, seed, resamples)
     compared = compare_places(
-        scores, testing, baseline=baseline, threads=threads, progress=_stage(progress, "comparing")
+        scores,
+        SignificanceOptions(test, correction, effect, level, seed, resamples),
+        baseline=baseline,
+        threads=threads,
+        progress=_stage(progress, "comparing"),
     )
     ranked = agreed = None
     over: Any = by or DATASET  # across refuses other words
@@ -142,12 +144,14 @@ def decide(
     needs = {}
     for place in compared.comparisons if power else ():
         own = baseline if baseline in scores.sheets[place].systems else None
-        sheet = scores.sheets[place]
-        needs[place] = users_needed(sheet, wanted=wanted, baseline=own, level=level, correction=correction)
+        needs[place] = users_needed(
+            scores.sheets[place], wanted=wanted, baseline=own, level=level, correction=correction
+        )
     options = sudden_death if isinstance(sudden_death, SuddenDeathOptions) else SuddenDeathOptions(sudden_death)
     contests = sudden_deaths(scores, options, level=level, seed=seed, threads=threads) if options.at else {}
     leads = [lead for place, own in scores for lead in leads_at(place, own, compared.comparisons.get(place))]
-    return Decision(compared, verdict_of(leads, level=level), ranked, agreed, needs, contests)
+    unit = next(iter(scores.sheets.values())).unit
+    return Decision(compared, verdict_of(leads, level=level), ranked, agreed, needs, contests, unit)
 
 
 def _stage(report: StageProgress | None, name: str) -> Progress | None:
@@ -175,7 +179,10 @@ def sudden_deaths(
     folder = scores.folder
     hits = None if folder is None else FirstHits.read(folder)
     if folder is not None and hits is not None:
-        kept = Scores(hits.users, tuple(hits.by_system), (), {}, findings=_findings(folder), first_hits=hits)
+        settings = next(iter(scores.sheets.values())).settings
+        kept = Scores(
+            hits.users, tuple(hits.by_system), (), {}, findings=_findings(folder), settings=settings, first_hits=hits
+        )  # fmt: skip
         return {folder.resolve().name: sudden_death(kept, **stated)}
     cells = [] if folder is None else list(_run_folders(folder))
     folds: dict[tuple[tuple[str, ...], frozenset[str]], dict[str, SuddenDeath]] = defaultdict(dict)

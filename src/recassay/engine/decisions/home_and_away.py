@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from recassay.checks import diagnose
@@ -25,6 +24,11 @@ from recassay.results.scores import Scores
 from recassay.shown import Displayable
 
 Kind = tuple[str, str]  # how diversity is measured (distance, aspects), and which distance or aspects
+OBJECTIVES: Mapping[str, Kind] = {  # of re-rankers without a distance
+    "calibrated": ("calibration", "features"),
+    "xquad": ("aspects", "features"),
+    "spad": ("aspects", "subprofiles"),
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,37 +99,40 @@ def home_and_away(*scores: Scores, objectives: Mapping[str, str] | None = None) 
         )
     for sheet in scores[1:]:
         if set(sheet.systems) != set(systems):
-            what = f"scores of different systems: {', '.join(sheet.systems)} and {', '.join(systems)}"
-            raise UsageError("U204", what, where="home_and_away", hint="score the same systems under all metrics")
+            raise UsageError(
+                "U204",
+                f"scores of different systems: {', '.join(sheet.systems)} and {', '.join(systems)}",
+                where="home_and_away",
+                hint="score the same systems under all metrics",
+            )
     optimised = _objectives(systems, objectives)
     rows: list[dict[str, Any]] = []
-    home: dict[str, tuple[str, ...]] = {}
-    for sheet in scores:
-        for metric in sheet.metrics:
-            own = [sheet.row(system, metric) for system in systems]
-            if own[0].higher_is_better is None or metric in home:
-                continue
-            kind = _kind_of(metric)
-            home[metric] = tuple(name for name in systems if kind is not None and optimised.get(name) == kind)
-            better = np.array([row.mean if row.higher_is_better else -row.mean for row in own])
-            ranks = pl.Series(-better).rank("average").to_list()
-            rows += [
-                {
-                    "metric": metric,
-                    "system": row.system,
-                    "mean": row.mean,
-                    "rank": rank,
-                    "home": row.system in home[metric],
-                }
-                for row, rank in zip(own, ranks, strict=True)
-            ]
-    table = pl.DataFrame(rows)
-    by_metric = {
-        name: dict(part.select("system", "rank").rows())
-        for (name,), part in table.group_by("metric", maintain_order=True)
-    }
-    findings = diagnose("home metrics", systems=systems, ranks=by_metric, home=home)
-    return HomeAndAway(systems, tuple(home), table, home, findings)
+    home, ranks = dict[str, tuple[str, ...]](), dict[str, dict[str, float]]()
+    for sheet, metric in [(each, metric) for each in scores for metric in each.metrics]:
+        own = [sheet.row(system, metric) for system in systems]
+        if own[0].higher_is_better is None or metric in home:
+            continue
+        kind = _kind_of(metric)
+        home[metric] = tuple(name for name in systems if kind is not None and optimised.get(name) == kind)
+        worse = pl.Series([-row.mean if row.higher_is_better else row.mean for row in own])
+        ranks[metric] = dict(zip(systems, worse.rank("average").to_list(), strict=True))
+        rows += [
+            {
+                "metric": metric,
+                "system": name,
+                "mean": row.mean,
+                "rank": ranks[metric][name],
+                "home": name in home[metric],
+            }
+            for name, row in zip(systems, own, strict=True)
+        ]
+    return HomeAndAway(
+        systems,
+        tuple(home),
+        pl.DataFrame(rows),
+        home,
+        diagnose("home metrics", systems=systems, ranks=ranks, home=home),
+    )
 
 
 def _objectives(systems: tuple[str, ...], stated: Mapping[str, str] | None) -> dict[str, Kind]:
@@ -143,21 +150,14 @@ def _objectives(systems: tuple[str, ...], stated: Mapping[str, str] | None) -> d
             raise UsageError("U108", f"there is no system '{name}'", hint=suggest(name, systems))
         kind = _kind_of_reranker(text) or _kind_of(text)
         if kind is None:
-            what = f"no diversity metric is close to the objective '{text}'"
             raise UsageError(
-                "U204", what, where=f"objective of {name}", hint="name a re-ranker such as MMR, or a metric such as ild"
+                "U204",
+                f"no diversity metric is close to the objective '{text}'",
+                where=f"objective of {name}",
+                hint="name a re-ranker such as MMR, or a metric such as ild",
             )
         found[name] = kind
     return found
-
-
-def has_home(text: str) -> bool:
-    """Return whether a re-ranker optimises something that a metric of diversity measures; others have no home metric.
-
-    >>> has_home("DPP(of='ALS()')"), has_home("Shuffled(of='ALS()')")
-    (True, False)
-    """
-    return _kind_of_reranker(text) is not None
 
 
 def _kind_of_reranker(text: str) -> Kind | None:
@@ -170,12 +170,8 @@ def _kind_of_reranker(text: str) -> Kind | None:
         named = parse(text)
     except UsageError:
         return None
-    if named.name.lower() == "calibrated":
-        return "calibration", "features"
-    aspects = {"xquad": "features", "spad": "subprofiles"}
-    if named.name.lower() in ("mmr", "dpp"):
-        return "distance", str(named.parameters.get("distance", "jaccard"))
-    return ("aspects", aspects[named.name.lower()]) if named.name.lower() in aspects else None
+    distance = "distance", str(named.parameters.get("distance", "jaccard"))
+    return OBJECTIVES.get(named.name.lower()) or (distance if named.name.lower() in ("mmr", "dpp") else None)
 
 
 def _kind_of(heading: str) -> Kind | None:

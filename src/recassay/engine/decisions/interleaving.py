@@ -21,7 +21,6 @@ from recassay.errors import UsageError
 from recassay.metrics.align import Conventions, align
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
-from recassay.results.exhibit import Exhibit
 from recassay.rng import derive_seed
 from recassay.stats.intervals import BOOTSTRAP, Uncertainty, intervals
 
@@ -80,19 +79,6 @@ class Interleaving:
 
     __repr__ = __str__
 
-    def exhibit(self) -> Exhibit:
-        """Return a chart of the pairs: how much the system of a row is preferred (``delta``) to that of a column."""
-        summary = self.summary()
-        turned = summary.rename({"a": "b", "b": "a"}).with_columns(delta=-pl.col("delta"))
-        table = pl.concat([summary.select("a", "b", "delta"), turned.select("a", "b", "delta")])
-        drafts = "all drafts" if self.draws is None else f"{self.draws:,} drafts of each user"
-        return Exhibit(
-            "interleaving", "Team-draft interleaving", f"The share of {len(self.users):,} users won by the system of a "
-            f"row against the system of a column in mixed lists of {self.at} places, with half of the ties, minus 1/2; "
-            f"clicks by the {self.click} model, on average over {drafts}.",
-            table.rename({"a": "system", "b": "against"}), "against", "system", kind="heat", value="delta",
-        )  # fmt: skip
-
 
 @checks_types
 def interleave(
@@ -137,7 +123,7 @@ def interleave(
     Chapelle, Joachims, Radlinski and Yue, Large-scale validation and analysis of interleaved search evaluation, TOIS
     30(1), 2012; click models: Craswell, Zoeter, Taylor and Ramsey, WSDM 2008.
     """
-    _validate(at, click, draws, {"relevant": relevant, "other": other, "persistence": persistence})
+    _validate(at, draws, {"relevant": relevant, "other": other, "persistence": persistence})
     judged = read_truth(truth, columns=columns)
     lists = _Lists(judged, at, relevant_from)
     for run in each_run(runs, columns=columns):
@@ -156,8 +142,7 @@ def interleave(
             np.array([other, relevant], np.float64), found,
         )  # fmt: skip
         chances[a, b] = found
-    how = Uncertainty(interval, level, resamples, seed)
-    return Interleaving(users, chances, at, click, draws, how, lists.missing)
+    return Interleaving(users, chances, at, click, draws, Uncertainty(interval, level, resamples, seed), lists.missing)
 
 
 class _Lists:
@@ -220,18 +205,14 @@ def _coins(users: pl.Series, at: int, draws: int | None, seed: int) -> NDArray[n
     return np.asarray(mix(mix(mix(id_keys(users)) ^ salt)[:, None] + number[None]))
 
 
-def _validate(at: int, click: str, draws: int | None, chances: dict[str, float]) -> None:
-    """Raise an error for an impossible length, click model, number of drafts, or probability in ``chances``."""
-    if not isinstance(at, int | np.integer) or isinstance(at, bool) or not 1 <= at <= MOST_PLACES:
+def _validate(at: int, draws: int | None, chances: dict[str, float]) -> None:
+    """Raise an error for an impossible length, too many drafts, or an impossible probability in ``chances``."""
+    if not 1 <= at <= MOST_PLACES:
         what = f"the length of the mixed list must be 1 to {MOST_PLACES}, got {at!r}"
         raise UsageError("U103", what, where="at", hint="at=10")
-    if click not in ("cascade", "position"):
-        raise UsageError("U107", f"there is no click model '{click}'", where="click", hint="cascade or position")
     if draws is None and at > EXACT_PLACES:
         what = f"a list of {at} places has more than a thousand drafts per user"
         raise UsageError("U102", what, where="at", hint="draws=100 takes a hundred of them")
-    if draws is not None and draws < 1:
-        raise UsageError("U102", f"draws must be at least 1, got {draws}", where="draws", hint="draws=100")
     for name, chance in chances.items():
         if not 0 <= chance <= 1:
             raise UsageError("U102", f"{name} must be a probability, got {chance:g}", where=name, hint=f"{name}=0.5")
@@ -304,10 +285,7 @@ def skip_shown(items: Int32, begin: int, shown: Int32) -> int:
     for position in range(begin, items.size):
         if items[position] < 0:
             return NONE
-        known = False
-        for other in shown:
-            known = known or other == items[position]
-        if not known:
+        if items[position] not in shown:
             return position
     return NONE
 

@@ -22,7 +22,7 @@ from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.engine.decisions.contest import SuddenDeath
 from recassay.engine.finish import ENOUGH_USERS, merge_findings
-from recassay.engine.lists.job import users_per_block
+from recassay.engine.lists.job import first_hits
 from recassay.engine.ranks.judge import raise_if_queries_differ
 from recassay.engine.streams.result import Stream
 from recassay.errors import InputError, UsageError
@@ -33,11 +33,10 @@ from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 from recassay.naming.named import Departure, departs
 from recassay.results.finding import Finding
-from recassay.results.first_hits import FirstHits
+from recassay.results.first_hits import FirstHits, SystemHits
 from recassay.results.outcomes import Outcomes
 from recassay.results.scores import Scores
 from recassay.stats.intervals import Uncertainty
-from recassay.threads import each_block
 
 STRICT = Conventions(duplicates="error")
 LIST_CHECKS = (missing_lists, short_lists, extra_queries, nan_scores)  # other checks need values, or only the truth
@@ -105,13 +104,15 @@ def sudden_death(
     cutoffs, chosen = _cutoffs(at), None if competitors is None else tuple(competitors)
     streams = _streams(runs)
     if streams:
-        named = ((stream.system, stream) for stream in streams)
-        contest = _on_streams(dict(_competing(named, chosen)), cutoffs, rules, metric, by)
+        contest = _on_streams(
+            dict(_competing(((stream.system, stream) for stream in streams), chosen)), cutoffs, rules, metric, by
+        )
     elif isinstance(runs, Scores | FirstHits):
         contest = _on_first_hits(_kept_hits(runs, relevant_from), cutoffs, rules, chosen)
         of_lists = {check.code for check in LIST_CHECKS}  # they hold for any use of these lists
-        found = runs.findings if isinstance(runs, Scores) else ()
-        contest = contest.with_findings(*(finding for finding in found if finding.code in of_lists))
+        if isinstance(runs, Scores):
+            contest = contest.with_findings(*(finding for finding in runs.findings if finding.code in of_lists))
+            contest = replace(contest, unit=runs.unit)
     else:
         truth = _played_truth(runs) if truth is None else read_truth(truth, columns=columns)
         reader = each_run(runs, columns=columns, format=format, nan=nan, keep_scores=False)
@@ -132,9 +133,10 @@ def _competing(named: Iterable[tuple[str, Entry]], chosen: tuple[str, ...] | Non
         seen.append(name)
         if chosen is None or name in chosen:
             yield name, entry
-    for name in chosen or ():
-        if name not in seen:
-            raise UsageError("U108", f"there is no system '{name}'", where="competitors", hint=suggest(name, seen))
+    if unknown := [name for name in chosen or () if name not in seen]:
+        raise UsageError(
+            "U108", f"there is no system '{unknown[0]}'", where="competitors", hint=suggest(unknown[0], seen)
+        )
 
 
 def _copies(contest: SuddenDeath) -> tuple[Finding, ...]:
@@ -158,12 +160,19 @@ def _kept_hits(scores: Scores | FirstHits, relevant_from: float | None) -> First
     """
     hits = scores if isinstance(scores, FirstHits) else scores.first_hits
     if hits is None:
-        what = "these scores do not have the rank of each user's first relevant item"
-        hint = "score(..., first_hits=True), or give the runs and the truth"
-        raise UsageError("U205", what, where="sudden_death", hint=hint)
+        raise UsageError(
+            "U205",
+            "these scores do not have the rank of each user's first relevant item",
+            where="sudden_death",
+            hint="score(..., first_hits=True), or give the runs and the truth",
+        )
     if relevant_from is not None and relevant_from != hits.relevant_from:
-        what = f"items were scored as relevant from {hits.relevant_from:g}, not from {relevant_from:g}"
-        raise UsageError("U205", what, where="relevant_from", hint="leave it out, or score again")
+        raise UsageError(
+            "U205",
+            f"items were scored as relevant from {hits.relevant_from:g}, not from {relevant_from:g}",
+            where="relevant_from",
+            hint="leave it out, or score again",
+        )
     return hits
 
 
@@ -192,8 +201,12 @@ def _cutoffs(at: int | Iterable[int]) -> tuple[int, ...]:
     cutoffs = tuple(at) if isinstance(at, Iterable) else (at,)
     wrong = [k for k in cutoffs if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1]
     if wrong or not cutoffs or max(cutoffs) > LARGEST_CUTOFF:
-        what = f"cut-offs must be whole numbers of at least 1, got {wrong[0] if wrong else at!r}"
-        raise UsageError("U103", what, where="at", hint="such as at=10 or at=[5, 10]")
+        raise UsageError(
+            "U103",
+            f"cut-offs must be whole numbers of at least 1, got {wrong[0] if wrong else at!r}",
+            where="at",
+            hint="such as at=10 or at=[5, 10]",
+        )
     return tuple(dict.fromkeys(int(k) for k in cutoffs))
 
 
@@ -206,44 +219,50 @@ def _played_truth(runs: Any) -> Truth:
     given = [runs] if isinstance(runs, Run) else list(runs) if isinstance(runs, list | tuple) else []
     played = {run.name: run.standings for run in given if isinstance(run, Run) and run.standings is not None}
     if not played or len(played) < len(given):
-        hint = "give the truth; only runs of ra.play work without it"
-        raise UsageError("U205", "the relevant items are unknown", where="sudden_death", hint=hint)
+        raise UsageError(
+            "U205",
+            "the relevant items are unknown",
+            where="sudden_death",
+            hint="give the truth; only runs of ra.play work without it",
+        )
     raise_if_queries_differ(played)
     standings = next(iter(played.values()))
-    users = standings.queries.gather(row_groups(standings.offsets))
-    return Truth.from_frame(pl.DataFrame({"user_id": users, "item_id": standings.vocabulary.decode(standings.item)}))
+    return Truth.from_frame(
+        pl.DataFrame(
+            {
+                "user_id": standings.queries.gather(row_groups(standings.offsets)),
+                "item_id": standings.vocabulary.decode(standings.item),
+            }
+        )
+    )
 
 
 def _on_runs(
     runs: Iterable[tuple[str, Run]], truth: Truth, at: tuple[int, ...], rules: Rules, threads: int | None
 ) -> SuddenDeath:
-    deepest, found = max(at), list[Finding]()
-    first: dict[str, Ranks] = {}
-    missing, short = dict[str, int](), dict[str, int]()
-    others = list[pl.Series]()
-    everyone = rules.users == "all"
+    deepest, everyone = max(at), rules.users == "all"
+    hits, found, others = dict[str, SystemHits](), list[Finding](), list[pl.Series]()
     checks = tuple(one for one in LIST_CHECKS if not (everyone and one is extra_queries))  # then none is left out
     for name, run in runs:
         alignment = align(run, truth, STRICT)
-        first[name] = _first_ranks(alignment, deepest, rules.relevant_from, threads)
-        missing[name] = alignment.counts.missing
-        short[name] = int(np.count_nonzero(alignment.judged_lengths < deepest))
+        hits[name] = SystemHits(*first_hits(alignment, rules.relevant_from, deepest, threads=threads))
         facts = {"system": name, "deepest": deepest, "conventions": STRICT}
         facts |= count_lengths(alignment, deepest).facts(alignment.counts)
         found += [finding for check in checks if (finding := check(facts)) is not None]
         if everyone:
             others.append(_users_outside(alignment))
-    relevant = truth.gains[truth.offsets[:-1]] >= rules.relevant_from  # the highest gain of a user comes first
-    units, ranks = truth.queries, np.stack(list(first.values()))
-    if everyone:
-        outside = pl.concat(others).unique().sort()
-        units = pl.concat([units, outside.cast(units.dtype)])
-        ranks = np.pad(ranks, ((0, 0), (0, outside.len())), constant_values=NEVER)
-        relevant = np.pad(relevant, (0, outside.len()), constant_values=False)
-    return SuddenDeath(
-        tuple(first), units, ranks, relevant, at, rules,
-        missing=missing, short=short, findings=merge_findings(found),
-    )  # fmt: skip
+    contest = _on_first_hits(FirstHits(truth.queries, hits, rules.relevant_from), at, rules, None)
+    contest = replace(contest.with_findings(*merge_findings(found)), unit=truth.unit)
+    if not everyone:
+        return contest
+    outside = pl.concat(others).unique().sort()
+    more = (0, outside.len())
+    return replace(
+        contest,
+        units=pl.concat([contest.units, outside.cast(contest.units.dtype)]),
+        first=np.pad(contest.first, ((0, 0), more), constant_values=NEVER),
+        has_relevant=np.pad(contest.has_relevant, more),
+    )
 
 
 def _users_outside(alignment: Alignment) -> pl.Series:
@@ -252,18 +271,6 @@ def _users_outside(alignment: Alignment) -> pl.Series:
     listed = np.zeros(queries.len(), np.bool_)
     listed[alignment.match[alignment.match >= 0]] = True
     return queries.filter(pl.Series(~listed))
-
-
-def _first_ranks(alignment: Alignment, deepest: int, relevant_from: float, threads: int | None) -> Ranks:
-    """Return each user's rank of the first relevant item; NEVER if none is in the first ``deepest`` places."""
-    out = np.empty(alignment.match.size, np.int32)
-
-    def fill(begin: int, end: int) -> None:
-        rank = alignment.block(begin, end, deepest).first_relevant(deepest, relevant_from)
-        out[begin:end] = np.where(rank > 0, rank, NEVER)
-
-    each_block(fill, out.size, size=users_per_block(alignment), threads=threads)
-    return out
 
 
 def _streams(runs: Any) -> list[Outcomes]:
@@ -281,27 +288,23 @@ def _on_streams(
 
     ``at`` are the cut-offs: ranks, or ``by="user"`` events of a user. ``rules`` say, for example, who wins a tie.
     """
-    if by not in ("event", "user"):
-        raise UsageError("U107", f"by={by!r} is not known", hint=suggest(by, ("event", "user")))
     reference = next(iter(streams.values()))
     metric = metric or next((name for name in reference.metrics if name.startswith("mrr")), reference.metrics[0])
-    for stream in streams.values():
-        if not np.array_equal(stream.event, reference.event):
-            raise InputError(
-                "I311",
-                f"{stream.system} was scored on {len(stream):,} events and {reference.system} on {len(reference):,}: "
-                "the events differ",
-                where=f"outcomes of {stream.system}",
-                hint="play all systems on the same stream with the same protocol",
-            )
+    if others := [one for one in streams.values() if not np.array_equal(one.event, reference.event)]:
+        raise InputError(
+            "I311",
+            f"{others[0].system} was scored on {len(others[0]):,} events and {reference.system} on {len(reference):,}: "
+            "the events differ",
+            where=f"outcomes of {others[0].system}",
+            hint="play all systems on the same stream with the same protocol",
+        )
     units = pl.Series("event", reference.event)
     ranks = np.stack([_event_ranks(stream, metric) for stream in streams.values()])
     if by == "user":
         if reference.users is None:
             raise UsageError("U205", "these outcomes have no user ids", hint="by='event'")
         units, ranks = _by_user(reference.users, ranks)
-    everyone = np.ones(units.len(), np.bool_)
-    return SuddenDeath(tuple(streams), units, ranks, everyone, at, rules, unit=by)
+    return SuddenDeath(tuple(streams), units, ranks, np.ones(units.len(), np.bool_), at, rules, unit=by)
 
 
 def _event_ranks(stream: Outcomes, metric: str) -> Ranks:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from recassay.arrays import Float
 from recassay.comparison.across import ROPE, MeanRanks, rank_means
 from recassay.comparison.tables import METRIC, FinishedScores, MeansTable, means_table
 from recassay.errors import UsageError
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 from recassay.results.exhibit import Exhibit
-from recassay.stats.aggregation import RULES
+from recassay.stats.aggregation import RULES, AggregationRule
 from recassay.stats.ranks import kendall, kendall_interval, kendall_taus, rounded
-from recassay.stats.resampling import Floats, ResamplingOptions, bootstrap_sums
+from recassay.stats.resampling import ResamplingOptions, bootstrap_sums
 
 RESAMPLES = 2_000
 
@@ -84,22 +85,15 @@ class FinishedRanking:
         stable = f"not without {', '.join(changed[:3])}" if changed else "also without any one data set"
         parts = [
             f"{leader} is first under {len(same)} of {len(self.winners)} rules{f' ({listed})' if others else ''}",
-            f"first in {same[0].share:.0%} of resamples of the data sets", stable, *self._level(),
+            f"first in {same[0].share:.0%} of resamples of the data sets", stable,
         ]  # fmt: skip
-        return f"{self.name}, {n} data sets: {'; '.join(parts)}."
-
-    def _level(self) -> Iterator[str]:
-        """Yield a phrase that names the systems that the leader is not significantly better than, by mean rank.
-
-        If there are none, the phrase says that it is better than all. The test is Nemenyi's; without a test there is no
-        phrase.
-        """
         if self.ranking is not None and self.ranking.test is not None:
-            near = [pair for pair in self.ranking.pairs if self.leader() in (pair.a, pair.b) and not pair.significant]
-            names = [pair.b if pair.a == self.leader() else pair.a for pair in near]
+            near = [pair for pair in self.ranking.pairs if leader in (pair.a, pair.b) and not pair.significant]
+            names = [pair.b if pair.a == leader else pair.a for pair in near]
             more = f" and {len(names) - 4} more" if len(names) > 4 else ""
             above = f"not significantly above {', '.join(names[:4])}{more}"
-            yield f"{above if names else 'ranks significantly above every other system'} (Nemenyi)"
+            parts.append(f"{above if names else 'ranks significantly above every other system'} (Nemenyi)")
+        return f"{self.name}, {n} data sets: {'; '.join(parts)}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,23 +197,21 @@ def conclude(
     >>> conclude(read_finished(table)).rankings[0].sentence()[:52]
     'ndcg@10, 3 data sets: a is first under 4 of 8 rules '
     """
-    chosen = (
-        list(metrics)
-        if metrics is not None
-        else [name for name in finished.metrics if finished.higher[name] is not None]
-    )
-    for name in chosen:
-        if name not in finished.higher:
-            raise UsageError("U101", f"there is no metric '{name}' in this table", hint=suggest(name, finished.metrics))
-    rankings = [
-        _conclude_one(
-            metric, dict(zip(finished.settings, key, strict=True)), table, finished.higher[metric] is not False, level,
-            rope, seed, resamples,
-        )
-        for metric in chosen
-        for key, table in finished.tables(metric).items()
-        if len(table.systems) > 1
-    ]  # fmt: skip
+    chosen = [name for name, higher in finished.higher.items() if higher is not None] if metrics is None else metrics
+    options = ResamplingOptions(seed=seed, resamples=resamples)
+    rankings = []
+    for metric in chosen:
+        tables, higher = finished.tables(metric), finished.higher[metric] is not False
+        for key, table in tables.items():
+            if len(table.systems) > 1:
+                setting, ranking = dict(zip(finished.settings, key, strict=True)), None
+                if len(table.datasets) > 1:
+                    alpha = round(1 - level, 12)
+                    ranking = rank_means(metric, setting, table, higher=higher, alpha=alpha, rope=rope, seed=seed)
+                winners = {rule.name: _winner(rule, table, higher, options) for rule in RULES.values()}
+                defined = tuple(winner for winner in winners.values() if winner is not None)
+                undefined = tuple(name for name, winner in winners.items() if winner is None)
+                rankings.append(FinishedRanking(metric, setting, table, higher, ranking, defined, undefined))
     if not rankings:
         what = "no metric has two systems with values on the same data sets"
         raise UsageError("U211", what, hint="name --larger or --smaller for metrics whose direction is unknown")
@@ -227,49 +219,27 @@ def conclude(
     return FinishedConclusions(tuple(rankings), _cannot(finished, rankings), described, resamples, seed)
 
 
-def _conclude_one(
-    metric: str,
-    setting: dict[str, str],
-    table: MeansTable,
-    higher: bool,
-    level: float,
-    rope: float,
-    seed: int,
-    resamples: int,
-) -> FinishedRanking:
-    """Rank the systems of a table by each rule, with the share of resamples that the winner wins, and by mean rank.
+def _winner(rule: AggregationRule, table: MeansTable, higher: bool, options: ResamplingOptions) -> RuleWinner | None:
+    """Return the order of the systems of a table of means by a rule; None if the rule is not defined for the values.
 
-    ``table`` has means (data sets, systems); its data sets are resampled. ``setting`` names what they share, such as a
-    split, and ``higher`` says whether more is better. Mean ranks come with tests at ``level``, in which differences up
-    to ``rope`` do not matter.
+    ``higher`` says whether more is better. The data sets are resampled.
     """
-    winners, undefined = [], []
-    options = ResamplingOptions(seed=seed, resamples=resamples)
-    for rule in RULES.values():
-        terms = rule.terms(table.values, higher)
-        if terms is None:
-            undefined.append(rule.name)
-            continue
-        n = len(table.datasets)
-        scores = rule.finish(terms.sum(axis=1)[:, None], n)[:, 0]
-        first = int(np.argmax(rounded(scores)))
-        drawn = rule.finish(bootstrap_sums(terms, resamples, options), n) if n > 1 else scores[:, None]
-        winners.append(
-            RuleWinner(
-                rule.name,
-                table.systems[first],
-                dict(zip(table.systems, scores.tolist(), strict=True)),
-                _share_first(drawn, first),
-                _winners_without_one(rule.name, table, higher, first) if n > 1 else {},
-            )
-        )
-    ranking = None
-    if len(table.datasets) > 1:
-        ranking = rank_means(metric, setting, table, higher=higher, alpha=round(1 - level, 12), rope=rope, seed=seed)
-    return FinishedRanking(metric, setting, table, higher, ranking, tuple(winners), tuple(undefined))
+    terms, n = rule.terms(table.values, higher), len(table.datasets)
+    if terms is None:
+        return None
+    scores = rule.finish(terms.sum(axis=1)[:, None], n)
+    first = int(np.argmax(rounded(scores[:, 0])))
+    drawn = rule.finish(bootstrap_sums(terms, options.n_resamples(RESAMPLES), options), n) if n > 1 else scores
+    dropping = {}
+    for number, name in enumerate(table.datasets if n > 1 else ()):
+        others = rule.scores(np.delete(table.values, number, axis=0), higher=higher)
+        if others is not None and rounded(others)[first] < rounded(others).max():  # it stays first in a tie
+            dropping[name] = table.systems[int(np.argmax(rounded(others)))]
+    by_system = dict(zip(table.systems, scores[:, 0].tolist(), strict=True))
+    return RuleWinner(rule.name, table.systems[first], by_system, _share_first(drawn, first), dropping)
 
 
-def _share_first(scores: Floats, first: int) -> float:
+def _share_first(scores: Float, first: int) -> float:
     """Return the share of columns of ``scores`` in which row ``first`` is the largest.
 
     Rows that tie, up to rounding, share a column equally.
@@ -277,18 +247,6 @@ def _share_first(scores: Floats, first: int) -> float:
     scores = rounded(scores, axis=0)
     best = scores == scores.max(axis=0)
     return float(np.mean(best[first] / best.sum(axis=0)))
-
-
-def _winners_without_one(rule: str, table: MeansTable, higher: bool, first: int) -> dict[str, str]:
-    """Return, for each data set without which another system is first, that system.
-
-    ``first`` is the index of the system that is first over all data sets under ``rule``; data sets without which it
-    stays first (also in a tie, up to rounding) are left out. ``higher`` says whether more is better.
-    """
-    left_out = (np.delete(table.values, number, axis=0) for number in range(len(table.datasets)))
-    scores = [RULES[rule].scores(values, higher=higher) for values in left_out]
-    several = {name: rounded(own) for name, own in zip(table.datasets, scores, strict=True) if own is not None}
-    return {name: table.systems[int(np.argmax(own))] for name, own in several.items() if own[first] < own.max()}
 
 
 def _cannot(finished: FinishedScores, rankings: Sequence[FinishedRanking]) -> tuple[str, ...]:
@@ -350,7 +308,7 @@ def order_agreement(
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _aligned(left: MeansTable, right: MeansTable, higher: tuple[bool, bool]) -> tuple[list[str], Floats, Floats] | None:
+def _aligned(left: MeansTable, right: MeansTable, higher: tuple[bool, bool]) -> tuple[list[str], Float, Float] | None:
     """Return (datasets, left values, right values) of the data sets and systems that two tables of means share.
 
     The values are arrays (data sets, systems). ``higher`` says for each table whether more is better; the values of a
@@ -369,7 +327,7 @@ def _aligned(left: MeansTable, right: MeansTable, higher: tuple[bool, bool]) -> 
     return datasets, a, b
 
 
-def _agree(datasets: list[str], a: Floats, b: Floats, level: float, seed: int, resamples: int) -> dict[str, Any]:
+def _agree(datasets: list[str], a: Float, b: Float, level: float, seed: int, resamples: int) -> dict[str, Any]:
     """Return the mean tau-b of two tables (data sets, systems), with its interval over resampled data sets."""
     taus = kendall_taus(a, b)[1]
     known = taus[~np.isnan(taus)]
@@ -383,7 +341,7 @@ def _agree(datasets: list[str], a: Floats, b: Floats, level: float, seed: int, r
     return {**about, "tau": tau, "low": low, "high": high, "same_winner": same}
 
 
-def _each_dataset(datasets: list[str], a: Floats, b: Floats, level: float) -> list[dict[str, Any]]:
+def _each_dataset(datasets: list[str], a: Float, b: Float, level: float) -> list[dict[str, Any]]:
     """Return a row per data set: tau-b of two tables (data sets, systems), with its interval over the systems."""
     return [
         {

@@ -80,16 +80,17 @@ def read_finished(
         if absent := [name for name in wanted if name not in known]:
             raise InputError("I313", f"there is no metric '{absent[0]}'", where=where, hint=suggest(absent[0], known))
         frame = frame.filter(pl.col(METRIC).is_in(wanted))
-    frame, notes = _without_missing(frame)
+    rows, frame = frame.height, frame.filter(pl.col(VALUE).is_finite().fill_null(False))
+    missing = rows - frame.height
+    notes = (f"{missing:,} of {rows:,} values are missing or not finite and were left out",) * bool(missing)
     varying = tuple(
         name for name in frame.columns if name not in (SYSTEM, DATASET, METRIC, VALUE, "repeat", "n")
         and frame[name].n_unique() > 1
     )  # fmt: skip
     frame = _averaged(frame, varying, where)
     smaller, larger = set(smaller), set(larger)
-    found = frame[METRIC].unique(maintain_order=True).to_list()
-    higher = {metric: _direction(metric, smaller, larger) for metric in found}
-    return FinishedScores(frame, varying, higher, notes)
+    names = frame[METRIC].unique(maintain_order=True).to_list()
+    return FinishedScores(frame, varying, {name: _direction(name, smaller, larger) for name in names}, notes)
 
 
 def _named(frame: pl.DataFrame, settings: Collection[str]) -> pl.DataFrame:
@@ -130,15 +131,6 @@ def _long(frame: pl.DataFrame, where: str) -> pl.DataFrame:
         at = pl.concat_str(pl.col(METRIC), pl.lit("@"), pl.col("cutoff").cast(pl.Int64, strict=False).cast(pl.String))
         long = long.with_columns(pl.coalesce(at, METRIC).alias(METRIC)).drop("cutoff")
     return long
-
-
-def _without_missing(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Return the rows with a finite value, and a note with the number of rows left out (no note if that is 0)."""
-    whole = frame.filter(pl.col(VALUE).is_finite().fill_null(False))
-    missing = frame.height - whole.height
-    return whole, (
-        (f"{missing:,} of {frame.height:,} values are missing or not finite and were left out",) * bool(missing)
-    )
 
 
 def _averaged(frame: pl.DataFrame, settings: tuple[str, ...], where: str) -> pl.DataFrame:

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.arrays import Bool
 from recassay.data.memberships import Memberships
 from recassay.data.run import Run
 from recassay.data.truth import Truth
@@ -26,7 +27,7 @@ from recassay.errors import UsageError
 from recassay.metrics.base import Metric, UnitMetric
 from recassay.metrics.credit import Credit
 from recassay.results.group_scores import GroupGap, GroupKind, GroupRow, GroupScores
-from recassay.results.scores import Scores, Values
+from recassay.results.scores import Scores, Summary, Values
 from recassay.stats.group_means import GroupMean, defined_weights, difference, p_of_pairs, pooled_values
 from recassay.stats.intervals import LARGE, Uncertainty, mean_of
 from recassay.stats.significance import adjust
@@ -48,10 +49,14 @@ class GroupColumn(NamedTuple):
     values: Values
     weights: Values | None
 
+    def take(self, rows: Places | Bool) -> GroupColumn:
+        """Return the values of some users, by their rows in the column."""
+        weights = None if self.weights is None else self.weights[rows]
+        return GroupColumn(self.places[rows], self.values[rows], weights)
+
     def defined(self) -> GroupColumn:
         """Return the column without users whose value is undefined (NaN)."""
-        kept = ~np.isnan(self.values)
-        return GroupColumn(self.places[kept], self.values[kept], None if self.weights is None else self.weights[kept])
+        return self.take(~np.isnan(self.values))
 
 
 Columns = Mapping[Key, GroupColumn]
@@ -72,15 +77,9 @@ def user_groups(
     """
     places = memberships.places(scores.units, "user")
     whole = whole_columns(scores)
-    parts = [
-        {key: GroupColumn(of, *_taken(column, of)) for key, column in whole.items()} for of in places
-    ]  # the values of a group are those of its users
+    parts = [{key: column.take(of) for key, column in whole.items()} for of in places]
     result = _group_scores("users", memberships, whole, parts, places, metrics, uncertainty, rules, threads)
     return replace(result, without=scores.units.len() - np.unique(np.concatenate(places)).size)
-
-
-def _taken(column: GroupColumn, of: Places) -> tuple[Values, Values | None]:
-    return column.values[of], None if column.weights is None else column.weights[of]
 
 
 def whole_columns(scores: Scores) -> dict[Key, GroupColumn]:
@@ -141,26 +140,27 @@ class ItemGroups:
         if len(folds) == 1:
             return folds[0]
         at = [all_units.search_sorted(own).to_numpy() for own in units]
-        groups = [
-            _pooled_group([fold.parts[group] for fold in folds], at, all_units.len(), folds[0].job.unit_metrics)
-            for group in range(len(folds[0].parts))
-        ]
-        places = [
-            np.unique(np.concatenate([place[fold.places[group]] for fold, place in zip(folds, at, strict=True)]))
-            for group in range(len(groups))
-        ]
-        columns = tuple(
-            {key: GroupColumn(of, values[of], weights[of]) for key, (values, weights) in group.items()}
-            for of, group in zip(places, groups, strict=True)
-        )
+        metrics = folds[0].job.unit_metrics
+        places, parts = list[Places](), list[dict[Key, GroupColumn]]()
+        for group in range(len(folds[0].parts)):
+            users = [place[fold.places[group]] for fold, place in zip(folds, at, strict=True)]
+            places.append(np.unique(np.concatenate(users)))
+            filled = [(fold.parts[group], place) for fold, place in zip(folds, at, strict=True) if fold.parts[group]]
+            parts.append({})
+            for key in filled[0][0] if filled else ():
+                if all(key in columns for columns, _ in filled):  # else a system lacks values in one of the folds
+                    own = [(place[columns[key].places], *columns[key][1:]) for columns, place in filled]
+                    of_folds = ((of, values, defined_weights(values, weights)) for of, values, weights in own)
+                    values, weights = pooled_values(of_folds, all_units.len(), metrics[key[1]].power)
+                    parts[-1][key] = GroupColumn(places[-1], values[places[-1]], weights[places[-1]])
         ungrouped = pl.concat([fold.ungrouped for fold in folds]).unique()
-        return replace(folds[0], truths=(), places=tuple(places), ungrouped=ungrouped, parts=columns)
+        return replace(folds[0], truths=(), places=tuple(places), ungrouped=ungrouped, parts=tuple(parts))
 
     def judge(self, name: str, run: Run) -> None:
         """Add the values of a run against the relevant items of every group."""
         for truth, places, part in zip(self.truths, self.places, self.parts, strict=True):
             if places.size:
-                values, weights = self.job.unit_values(run, truth)
+                _, values, weights = self.job.measure(run, truth)
                 part.update(
                     {(name, metric): GroupColumn(places, values[metric], weights.get(metric)) for metric in values}
                 )
@@ -217,28 +217,6 @@ def why_no_item_groups(metric: object) -> str:
     return ""
 
 
-def _pooled_group(
-    folds: Sequence[Columns], places: Sequence[Places], size: int, metrics: Mapping[str, UnitMetric]
-) -> dict[Key, tuple[Values, Values]]:
-    """Return (values, weights) of all ``size`` users for one group of items, by (system, metric), pooled over folds.
-
-    ``folds`` has the values of each fold by (system, metric), empty if the fold has no relevant item of the group;
-    ``places`` are the positions of each fold's users among all users. A system is left out if it lacks values in one of
-    the other folds.
-    """
-    filled = [(columns, at) for columns, at in zip(folds, places, strict=True) if columns]
-    keys = [key for key in (filled[0][0] if filled else ()) if all(key in columns for columns, _ in filled)]
-    parts = {key: [(at[columns[key].places], columns[key]) for columns, at in filled] for key in keys}
-    return {
-        key: pooled_values(
-            ((at, column.values, defined_weights(column.values, column.weights)) for at, column in own),
-            size,
-            metrics[key[1]].power,
-        )
-        for key, own in parts.items()
-    }
-
-
 def _group_scores(
     kind: GroupKind,
     memberships: Memberships,
@@ -279,30 +257,35 @@ def _group_scores(
         )
     if uncertainty.method == "bootstrap" and max(column.places.size for column in whole.values()) > LARGE:
         uncertainty = replace(uncertainty, method="abc")  # as for the means of all users: groups are as large together
-    names = memberships.names
+    level, alpha, names = uncertainty.level, round(1 - uncertainty.level, 12), memberships.names
     defined = {at: {key: column.defined() for key, column in parts[at].items()} for at in shown}
-    means_of = {at: _means(columns, names[at], metrics, uncertainty, threads) for at, columns in defined.items()}
+    summaries = {at: _means(columns, metrics, uncertainty, threads) for at, columns in defined.items()}
     rows: list[GroupRow] = []
     gaps: list[GroupGap] = []
     for key, everybody in whole.items():
         metric = metrics[key[1]]
         groups = {at: columns[key] for at, columns in defined.items() if key in columns}
         groups = {at: column for at, column in groups.items() if column.places.size >= rules.smallest_group}
-        own = [means_of[at][key] for at in groups]
         means = [GroupMean.of(*column, power=metric.power) for column in groups.values()]
-        rows += _compared(
-            own, means, GroupMean.of(*everybody.defined(), power=metric.power), rules.correction, uncertainty.level
-        )
-        gaps += _gap(own, means, metric.higher_is_better, rules.correction, uncertainty.level, disjoint=disjoint)
+        overall = GroupMean.of(*everybody.defined(), power=metric.power)
+        against = [difference(mean, overall, level=level) for mean in means]
+        corrected = adjust(np.array([one.p for one in against]), rules.correction).tolist()
+        of_groups = [summaries[at][key] for at in groups]
+        own = [
+            GroupRow(*key, names[at], row.n, row.mean, row.low, row.high, one.difference, p, p <= alpha)
+            for at, row, one, p in zip(groups, of_groups, against, corrected, strict=True)
+        ]
+        rows += own
+        gaps += _gap(own, means, metric.higher_is_better, rules.correction, level, disjoint=disjoint)
     return GroupScores(
         memberships.by, kind, tuple(rows), tuple(gaps), rules.smallest_group, len(hidden), sum(hidden), 0,
-        uncertainty.level, rules.correction, {}, memberships.note,
+        level, rules.correction, {}, memberships.note,
     )  # fmt: skip
 
 
 def _means(
-    columns: Columns, names: str, metrics: Mapping[str, UnitMetric], uncertainty: Uncertainty, threads: int | None
-) -> dict[Key, GroupRow]:
+    columns: Columns, metrics: Mapping[str, UnitMetric], uncertainty: Uncertainty, threads: int | None
+) -> dict[Key, Summary]:
     """Return the mean, with its interval, of one group of users by (system, metric); systems share their resamples."""
     values = {key: column.values for key, column in columns.items()}
     weights = {key: column.weights for key, column in columns.items() if column.weights is not None}
@@ -310,28 +293,8 @@ def _means(
         row_of(key, metrics[key[1]], mean_of(*column[1:], metrics[key[1]].power), column.places.size)
         for key, column in columns.items()
     ]
-    finished = finish(pl.Series(), metrics, rows, values, weights, uncertainty, threads=threads).rows
-    return {
-        (row.system, row.metric): GroupRow(
-            row.system, row.metric, names, row.n, row.mean, row.low, row.high, math.nan, math.nan, False
-        )
-        for row in finished
-    }
-
-
-def _compared(
-    rows: list[GroupRow], means: list[GroupMean], everybody: GroupMean, correction: str, level: float
-) -> Iterator[GroupRow]:
-    """Yield the rows of the groups, for one system and metric, with the difference of each mean from that of all users.
-
-    The difference has a test. ``means`` are the means of the groups, in the order of ``rows``, and ``everybody`` is the
-    mean of all users.
-    """
-    against = [difference(one, everybody, level=level) for one in means]
-    corrected = adjust(np.array([found.p for found in against]), correction).tolist()
-    alpha = round(1 - level, 12)
-    for row, found, p in zip(rows, against, corrected, strict=True):
-        yield replace(row, difference=found.difference, p=p, significant=p <= alpha)
+    finished = finish(pl.Series(), metrics, rows, values, weights, uncertainty, threads=threads)
+    return {(row.system, row.metric): row for row in finished.rows}
 
 
 def _gap(

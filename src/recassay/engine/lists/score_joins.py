@@ -54,9 +54,9 @@ def _are_joined(one: Scores, other: Scores, at: Place, place: Place) -> bool:
     """
     if at.without("dataset") != place.without("dataset"):
         return False
-    first, second = _fingerprint(one), _fingerprint(other)
+    first, second = ((scores.settings.get(TRUTH) or {}).get("fingerprint") for scores in (one, other))
     if first and second:
-        return first == second
+        return bool(first == second)
     if place.dataset not in (GIVEN, at.dataset) or not one.units.equals(other.units):
         return False
     shared = [system for system in other.systems if system in one.systems]
@@ -132,32 +132,23 @@ def _joined(one: Scores, other: Scores, where: str) -> Scores:
 
 
 def _refuse_other_metrics(one: Scores, other: Scores, where: str) -> None:
-    """Raise U204 if two scorings share no metric, or if metrics of one name, or their conventions, differ."""
+    """Raise U204 if two scorings share no metric, or if metrics of one name, the conventions or the profile differ.
+
+    Scorings without settings are not compared any further.
+    """
     shared = [metric for metric in one.metrics if metric in other.metrics]
+    differing = []
+    if one.settings and other.settings:
+        settings = one.settings, other.settings
+        pairs = [(metric, *(of.get("metrics", {}).get(metric) for of in settings)) for metric in shared]
+        conventions = [asdict(Conventions()) | (of.get("conventions") or {}) for of in settings]
+        pairs += [(name, value, conventions[1].get(name)) for name, value in conventions[0].items()]
+        pairs.append(("the profile", *(of.get("profile") or "none" for of in settings)))
+        differing = [f"{name} is {first} against {second}" for name, first, second in pairs if first != second]
     if not shared:
         what = f"the scorings share no metric: {', '.join(one.metrics)} against {', '.join(other.metrics)}"
-    else:
-        differing = [f"{name} is {first} against {second}" for name, first, second in _settings(one, other, shared)]
-        if not differing:
-            return
+    elif differing:
         what = f"the scorings differ in metrics or conventions: {'; '.join(differing)}"
+    else:
+        return
     raise UsageError("U204", what, where=where, hint="score both with the same metrics and options")
-
-
-def _settings(one: Scores, other: Scores, metrics: list[str]) -> list[tuple[str, Any, Any]]:
-    """Return (name, first value, second value) of each setting in which two scorings differ.
-
-    Compared are the texts of ``metrics``, the conventions and the profile. The list is empty if one of the scorings did
-    not record its settings.
-    """
-    if not (one.settings and other.settings):
-        return []
-    pairs = [(metric, *(of.settings.get("metrics", {}).get(metric) for of in (one, other))) for metric in metrics]
-    conventions = [asdict(Conventions()) | (of.settings.get("conventions") or {}) for of in (one, other)]
-    pairs += [(name, value, conventions[1].get(name)) for name, value in conventions[0].items()]
-    pairs.append(("the profile", *(of.settings.get("profile") or "none" for of in (one, other))))
-    return [pair for pair in pairs if pair[1] != pair[2]]
-
-
-def _fingerprint(scores: Scores) -> str:
-    return str((scores.settings.get(TRUTH) or {}).get("fingerprint") or "")

@@ -15,15 +15,15 @@ from recassay.data.io.edge import is_folder
 from recassay.data.io.manifest import files_of, manifest_of
 from recassay.data.io.read import open_table
 from recassay.engine.lists.score_joins import join_scorings
-from recassay.errors import InputError, RecassayError
-from recassay.metrics.base import Metric
-from recassay.metrics.registry import parse_metric
+from recassay.errors import InputError
+from recassay.metrics.registry import known_metric
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 from recassay.results.design_scores import DesignScores
 from recassay.results.score_set import AXES, GIVEN, Place, ScoreSet, score_set
 from recassay.results.scores import WEIGHT, Scores, Summary, Values, restored, weight_of
 from recassay.stats.group_means import defined_weights, pooled_values
+from recassay.stats.intervals import mean_of
 
 FILE, SUMMARY, LOCK = "scores.parquet", "summary.json", "study.lock.yaml"
 USER, UNIT, SYSTEM, FOLD = "user_id", "unit", "system", "fold"
@@ -59,8 +59,7 @@ def read_scores(
         _refuse_without_scores(folder)
         manifest_of(folder).require_intact([*files_of(folder / FILE), folder / SUMMARY, folder / LOCK])
         source = folder / FILE
-    table = open_table(source, "scores", columns=columns)
-    frame = parse_numbers(table.frame())
+    frame = parse_numbers(open_table(source, "scores", columns=columns).frame())
     chosen = _metric_columns(frame, where, metrics)
     if SYSTEM not in frame.columns:
         named = ", ".join(map(repr, frame.columns))
@@ -69,17 +68,13 @@ def read_scores(
             hint="a row per system and user: --columns system=NAME, or a column 'system'",
         )  # fmt: skip
     smaller = set(smaller)
-    parsed = {metric: _parse_or_none(metric) for metric in chosen}
     higher = {metric: higher_is_better(metric, smaller) for metric in chosen}
-    powers = {metric: float(getattr(known, "power", 1)) for metric, known in parsed.items()}
-    stored = _stored_summary(folder / SUMMARY) if folder is not None else {}
-    summaries = {} if folder is None else _summary_rows(stored, folder / SUMMARY)
-    frame = _add_axes(frame)
+    powers = {metric: float(getattr(known_metric(metric), "power", 1)) for metric in chosen}
+    settings, summaries = ({}, {}) if folder is None else _stored_summary(folder / SUMMARY)
     sheets = {}
-    for key, part in frame.partition_by(AXES, as_dict=True, maintain_order=True).items():
-        place = Place(*key)
-        made = _scores_of_place(part, place, chosen, higher, powers, summaries, where)
-        sheets[place] = dataclasses.replace(made, settings=stored.get("settings") or {})
+    for key, part in _add_axes(frame).partition_by(AXES, as_dict=True, maintain_order=True).items():
+        scores = _scores_of_place(part, Place(*key), chosen, higher, powers, summaries, where)
+        sheets[Place(*key)] = dataclasses.replace(scores, settings=settings)
     return ScoreSet(sheets, folder)
 
 
@@ -149,13 +144,6 @@ def _metric_columns(frame: pl.DataFrame, where: str, wanted: Iterable[str] | Non
     return wanted
 
 
-def _parse_or_none(metric: str) -> Metric | None:
-    try:
-        return parse_metric(metric)
-    except RecassayError:
-        return None
-
-
 def higher_is_better(metric: str, smaller: Collection[str] = ()) -> bool | None:
     """Return whether larger values of a metric are better; None if neither is better.
 
@@ -167,43 +155,27 @@ def higher_is_better(metric: str, smaller: Collection[str] = ()) -> bool | None:
     """
     if metric in smaller:
         return False
-    parsed = _parse_or_none(metric)
-    if parsed is not None:
-        return parsed.higher_is_better
-    return not any(word in metric.lower() for word in LOWER_IS_BETTER)
+    known = known_metric(metric)
+    return not any(word in metric.lower() for word in LOWER_IS_BETTER) if known is None else known.higher_is_better
 
 
-def _stored_summary(path: Path) -> Mapping[str, Any]:
-    """Return the content of a summary file; an empty mapping if there is no file."""
+SummaryRows = Mapping[tuple[Any, ...], Mapping[str, Any]]  # by system, metric, data set, split, ..., seed
+
+
+def _stored_summary(path: Path) -> tuple[Mapping[str, Any], SummaryRows]:
+    """Return the settings in a summary file, and its rows that are over all folds; nothing if there is no file."""
     if not path.is_file():
-        return {}
+        return {}, {}
     try:
-        found = parse_json(path.read_text(encoding="utf-8"), str(path))
-        return {**found, "settings": dict(found.get("settings") or {})}
-    except (ValueError, TypeError, AttributeError) as error:
-        raise _malformed(path, error) from None
-
-
-def _summary_rows(summary: Mapping[str, Any], path: Path) -> dict[tuple[Any, ...], Mapping[str, Any]]:
-    """Return the rows of a summary file that are over all folds; rows of single folds are left out.
-
-    The key is (system, metric, data set, split, ..., seed).
-    """
-    try:
-        return {
-            (row["system"], row["metric"], *(row.get(axis) for axis in AXES)): row
-            for row in summary.get("rows", [])
-            if row.get(FOLD, "all") == "all"
-        }
+        summary = parse_json(path.read_text(encoding="utf-8"), str(path))
+        rows = [row for row in summary.get("rows", []) if row.get(FOLD, "all") == "all"]
+        by_place = {(row["system"], row["metric"], *(row.get(axis) for axis in AXES)): row for row in rows}
+        return dict(summary.get("settings") or {}), by_place
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _malformed(path, error) from None
-
-
-def _malformed(path: Path, error: Exception) -> InputError:
-    return InputError(
-        "I318", f"{path.name} does not have the structure that recassay writes: {error}", where=str(path),
-        hint="write it again with recassay run or recassay score -o",
-    )  # fmt: skip
+        raise InputError(
+            "I318", f"{path.name} does not have the structure that recassay writes: {error}", where=str(path),
+            hint="write it again with recassay run or recassay score -o",
+        ) from None  # fmt: skip
 
 
 def _add_axes(frame: pl.DataFrame) -> pl.DataFrame:
@@ -212,8 +184,7 @@ def _add_axes(frame: pl.DataFrame) -> pl.DataFrame:
     ``unit`` is the id of what a row's value belongs to, by default the user.
     """
     lower = {name.lower(): name for name in frame.columns}
-    renamed = {lower[axis]: axis for axis in (*AXES, FOLD, UNIT) if axis in lower}
-    frame = frame.rename(renamed)
+    frame = frame.rename({lower[axis]: axis for axis in (*AXES, FOLD, UNIT) if axis in lower})
     absent = [axis for axis in AXES if axis not in frame.columns]
     fill = [pl.lit(None, pl.Int64).alias("seed") if axis == "seed" else pl.lit(GIVEN).alias(axis) for axis in absent]
     frame = frame.with_columns(*fill).with_columns(pl.col(SYSTEM).cast(pl.String))
@@ -228,7 +199,7 @@ def _scores_of_place(
     metrics: list[str],
     higher: Mapping[str, bool | None],
     powers: Mapping[str, float],
-    summaries: Mapping[tuple[Any, ...], Mapping[str, Any]],
+    summaries: SummaryRows,
     where: str,
 ) -> Scores:
     """Return the scores of one data set, split, protocol, design and seed (``place``) from its rows ``part``.
@@ -297,11 +268,8 @@ def _summary(
     """Return a row of the summary: the stored row if there is one, else one computed from the values of users."""
     values, weight = per_unit[system, metric], weights.get((system, metric))
     defined = ~np.isnan(values)
-    mean = float("nan")
-    if defined.any():
-        mean = float(np.average(values[defined], weights=None if weight is None else weight[defined]))
-    mean_stored = restored(stored).get("mean")
+    mean = restored(stored).get("mean")
     counted = {**stored, "n": defined.sum(), "undefined": (~defined).sum()}
     return Summary.of(
-        system, metric, mean if mean_stored is None else float(mean_stored), counted, higher_is_better=higher
+        system, metric, mean_of(values, weight) if mean is None else float(mean), counted, higher_is_better=higher
     )

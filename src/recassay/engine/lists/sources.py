@@ -142,7 +142,7 @@ class TrainingParts:
                     progress(frame.height)
 
         whole = reduce(add, item_counts())
-        read = partial(Interactions.of_users, whole=whole, origin=origin.where, remarks=origin.remarks)
+        read = partial(Interactions.from_frame, whole=whole, origin=origin.where, remarks=origin.remarks)
 
         def cut(ends: Sequence[Any]) -> Iterator[Interactions]:
             return map(read, chunks.cut(ends))

@@ -24,11 +24,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Int64
 from recassay.columnar.identity import id_keys, mix
 from recassay.columnar.vocabulary import rows_in_table
-from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.engine.finish import assemble
@@ -36,7 +35,7 @@ from recassay.engine.lists.job import Job
 from recassay.errors import UsageError
 from recassay.metrics.base import Accuracy, Metric, UnitMetric
 from recassay.metrics.refusals import list_positions, raise_if_no_shared_user
-from recassay.naming.arguments import check_fields
+from recassay.naming.arguments import CheckedOptions
 from recassay.results.scores import Scores, Values
 from recassay.rng import derive_seed
 from recassay.stats.intervals import Uncertainty
@@ -46,11 +45,11 @@ MIN_GROWTH, MAX_GROWTH = 1.25, 2.0  # of the number of users, per block
 
 BOLDEST = 0.5  # the largest L: beyond it the penalty of a draw grows faster than its weight
 
-Rows = NDArray[np.int64]
+Rows = Int64
 
 
 @dataclass(frozen=True)
-class Until:
+class Until(CheckedOptions):
     """The precision at which no more users are drawn: ``width`` is the largest half-width of any interval.
 
     Users are drawn from ``strata`` groups by activity.
@@ -58,19 +57,6 @@ class Until:
 
     width: float
     strata: int = 1
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        if not 0 < self.width < 1:
-            raise UsageError(
-                "U102",
-                f"within must be between 0 and 1, got {self.width:g}",
-                hint="within=0.001 gives means accurate to ± 0.001",
-            )
-        if self.strata < 1:
-            raise UsageError(
-                "U102", f"strata must be at least 1, got {self.strata}", hint="strata=1 draws from all users"
-            )
 
 
 def score_until(
@@ -84,7 +70,14 @@ def score_until(
     In the result, ``settings["within"]`` holds the number of users drawn and that of all users.
     """
     for heading, metric in job.metrics.items():
-        _check_metric(heading, metric)
+        bounded = isinstance(metric, UnitMetric) and np.isfinite(metric.limits).all() and metric.power == 1
+        if not bounded or not isinstance(metric, UnitMetric) or type(metric).weights is not UnitMetric.weights:
+            raise UsageError(
+                "U110",
+                f"{heading} cannot be estimated from a sample of users",
+                where="within",
+                hint="score all users or leave the metric out: within needs a plain mean of bounded values",
+            )
     truth = truth.take(_users_to_sample(job, truth))
     strata = _strata(job, truth, target.strata, uncertainty.seed)
     sizes = np.array([users.size for users in strata])
@@ -98,16 +91,19 @@ def score_until(
         for heading, metric in job.metrics.items()
     }
     while True:
-        begins = proportional_shares(sizes, drawn)
-        drawn = _next_size(drawn, n_users, [column.needed for column in columns.values()])
+        begins, needed = proportional_shares(sizes, drawn), max(column.needed for column in columns.values())
+        aim = min(max(needed, MIN_GROWTH * drawn), MAX_GROWTH * drawn) if drawn else FIRST_USERS
+        drawn = min(math.ceil(aim), n_users)
         block = [
             users[begin:end]
             for users, begin, end in zip(strata, begins, proportional_shares(sizes, drawn), strict=True)
         ]
+        users = np.sort(np.concatenate(block))
         for name, run in runs.items():
-            values = _values(job, truth, run, list_rows[name], block)
-            for heading in job.metrics:
-                columns[name, heading].add([part[heading] for part in values])
+            lists = _lists_at(run, list_rows[name][users])
+            _, values, _ = replace(job, progress=None).measure(lists, truth.take(users), whole=True)
+            for heading, column in values.items():  # each stratum in the order in which its users were drawn
+                columns[name, heading].add([column[np.searchsorted(users, part)] for part in block])
         if job.progress is not None:
             job.progress("drawing users", drawn, n_users)
         if drawn == n_users or all(column.narrow for column in columns.values()):
@@ -172,18 +168,6 @@ class _ColumnBounds:
             self.defined.add([known.astype(np.float64) for known in defined])
 
 
-def _check_metric(heading: str, metric: Metric) -> None:
-    """Raise U110 for a metric that is not a plain mean of bounded values."""
-    bounded = isinstance(metric, UnitMetric) and np.isfinite(metric.limits).all() and metric.power == 1
-    if not bounded or not isinstance(metric, UnitMetric) or type(metric).weights is not UnitMetric.weights:
-        raise UsageError(
-            "U110",
-            f"{heading} cannot be estimated from a sample of users",
-            where="within",
-            hint="score all users or leave the metric out: within needs a plain mean of bounded values",
-        )
-
-
 def _always_defined(metric: Metric, truth: Truth) -> bool:
     """Return whether a metric has a value for every user of the truth."""
     if not isinstance(metric, Accuracy) or metric.missing == "skip":
@@ -206,7 +190,7 @@ def _users_to_sample(job: Job, truth: Truth) -> Rows:
     return all_users if len(thresholds) > 1 else all_users[_has_relevant(truth, thresholds.pop())]
 
 
-def _has_relevant(truth: Truth, relevant_from: float) -> NDArray[np.bool_]:
+def _has_relevant(truth: Truth, relevant_from: float) -> Bool:
     relevant = np.append(0, np.cumsum(truth.gains >= relevant_from))
     return np.asarray(np.diff(relevant[truth.offsets]) > 0)
 
@@ -214,7 +198,8 @@ def _has_relevant(truth: Truth, relevant_from: float) -> NDArray[np.bool_]:
 def _strata(job: Job, truth: Truth, number: int, seed: int) -> list[Rows]:
     """Return for each stratum, by increasing activity, the row numbers of its users in random order.
 
-    A stratum is a group of users of similar activity; there are ``number``, but at most as many as users.
+    A stratum is a group of users of similar activity: the number of training events, or of judged items without a log.
+    There are ``number`` of them, but at most as many as users.
     """
     queries = truth.queries
     salt = np.uint64(derive_seed(seed, "until") & 0xFFFFFFFFFFFFFFFF)
@@ -223,47 +208,15 @@ def _strata(job: Job, truth: Truth, number: int, seed: int) -> list[Rows]:
     strata = min(number, order.size)
     if strata <= 1:
         return [order]
-    activity = _activity(job, truth)
+    train, activity = job.context.train, np.diff(truth.offsets)
+    if train is not None:
+        rows = rows_in_table(truth.queries, train.user_vocabulary.stored_ids)
+        # -1, a user not in the log, reads the appended 0
+        activity = np.append(np.bincount(train.users, minlength=train.user_vocabulary.size), 0)[rows]
     ranked = order[np.argsort(activity[order], kind="stable")]
     part = np.empty(ranked.size, np.int64)
     part[ranked] = np.arange(ranked.size) * strata // ranked.size
     return [order[part[order] == stratum] for stratum in range(strata)]
-
-
-def _activity(job: Job, truth: Truth) -> NDArray[np.int64]:
-    """Return the number of training events of each user; without a training log, the number of judged items."""
-    train: Interactions | None = job.context.train
-    if train is None:
-        return np.diff(truth.offsets)
-    ids = train.user_vocabulary.ids
-    assert ids is not None, "the ids of a log are dense"
-    rows = rows_in_table(truth.queries, ids)
-    return np.append(np.bincount(train.users, minlength=ids.len()), 0)[
-        rows
-    ]  # -1, a user not in the log, reads the appended 0
-
-
-def _next_size(drawn: int, n_users: int, needed: list[float]) -> int:
-    """Return how many users should be drawn in total after the next block.
-
-    ``needed`` has an estimate for each mean; the largest counts, within limits of how fast the sample may grow.
-    ``drawn`` of ``n_users`` users are drawn so far.
-    """
-    if not drawn:
-        return min(FIRST_USERS, n_users)
-    aim = min(max(*needed, MIN_GROWTH * drawn), MAX_GROWTH * drawn)
-    return min(int(np.ceil(aim)), n_users)
-
-
-def _values(job: Job, truth: Truth, run: Run, list_rows: Rows, block: list[Rows]) -> list[dict[str, Values]]:
-    """Return, for each stratum, the values of the users drawn next by metric, in the order in which they were drawn.
-
-    ``block`` has the row numbers of these users in the truth for each stratum (users of similar activity), and
-    ``list_rows`` the row of each user's list in the run.
-    """
-    users = np.sort(np.concatenate(block))
-    values = replace(job, progress=None).values(_lists_at(run, list_rows[users]), truth.take(users))
-    return [{heading: column[np.searchsorted(users, part)] for heading, column in values.items()} for part in block]
 
 
 def _lists_at(run: Run, list_rows: Rows) -> Run:
@@ -328,40 +281,30 @@ class SampleBounds:
         return users * share
 
     def add(self, values: Sequence[Values]) -> None:
-        """Add the next drawn values, an array for each stratum in the order of the draws, and update the bounds."""
+        """Add the next drawn values, an array for each stratum in the order of the draws, and narrow the bounds.
+
+        Once all users are drawn, both bounds are the exact mean.
+        """
         boldness = min(2 * math.log(2 / self.alpha) / (self.width * self.draws_needed), BOLDEST)
         for stratum, x in enumerate(values):
-            self._add_to_stratum(stratum, x, boldness)
-        self._update_bounds()
-
-    def _add_to_stratum(self, stratum: int, x: Values, boldness: float) -> None:
-        """Add the next values ``x`` of one stratum to the running sums.
-
-        ``boldness`` is the weight of a stratum's first draw; later draws weigh less (L at the top of this module).
-        """
-        size, drawn = int(self.sizes[stratum]), int(self.drawn[stratum])
-        before = self.sums[stratum] + np.append(0.0, np.cumsum(x))[: x.size]
-        places = drawn + np.arange(x.size)  # number of draws before each value
-        left = (size - places) / size
-        weights = boldness * left
-        guesses = (0.5 + before) / (1 + places)
-        self.weighted_sum += boldness * float(np.sum(left * x + before / size))
-        self.penalty += float(np.sum((-np.log1p(-weights) - weights) * (x - guesses) ** 2))
-        self.weight[stratum] += boldness * x.size
-        self.drawn[stratum] += x.size
-        self.sums[stratum] += x.sum()
-        self.squares[stratum] += float(np.sum(x**2))
-
-    def _update_bounds(self) -> None:
-        """Narrow the bounds by those of the current sample; once all users are drawn, set both to the exact mean."""
+            size, drawn = int(self.sizes[stratum]), int(self.drawn[stratum])
+            before = self.sums[stratum] + np.append(0.0, np.cumsum(x))[: x.size]
+            places = drawn + np.arange(x.size)  # number of draws before each value
+            left = (size - places) / size
+            weights = boldness * left  # l_i of the formula at the top, and L is the boldness
+            guesses = (0.5 + before) / (1 + places)
+            self.weighted_sum += boldness * float(np.sum(left * x + before / size))
+            self.penalty += float(np.sum((-np.log1p(-weights) - weights) * (x - guesses) ** 2))
+            self.weight[stratum] += boldness * x.size
+            self.drawn[stratum] += x.size
+            self.sums[stratum] += x.sum()
+            self.squares[stratum] += float(np.sum(x**2))
+        whole = float(self.weight.sum())
         if (self.drawn == self.sizes).all():
             self.low = self.high = float(self.sums.sum() / self.sizes.sum())
-            return
-        whole = float(self.weight.sum())
-        if not whole:
-            return
-        # Shares of the draws may differ from the shares of the strata by rounding: allow for the largest effect of it.
-        uneven = float(np.maximum(self.weight / whole - self.sizes / self.sizes.sum(), 0).sum())
-        radius = (math.log(2 / self.alpha) + self.penalty) / whole + uneven
-        middle = self.weighted_sum / whole
-        self.low, self.high = max(self.low, middle - radius), min(self.high, middle + radius)
+        elif whole:
+            # Shares of the draws may differ from those of the strata by rounding: allow for the largest effect of it.
+            uneven = float(np.maximum(self.weight / whole - self.sizes / self.sizes.sum(), 0).sum())
+            radius = (math.log(2 / self.alpha) + self.penalty) / whole + uneven
+            middle = self.weighted_sum / whole
+            self.low, self.high = max(self.low, middle - radius), min(self.high, middle + radius)

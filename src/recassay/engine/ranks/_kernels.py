@@ -9,14 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Bool, Float, Int32, Int64
 from recassay.columnar._top import top_k
 from recassay.designs._places import FEW as FEW_MASSES
 from recassay.designs._places import POWERS
 
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Bool = NDArray[np.bool_]
-Float = NDArray[np.float64]
 Scores = NDArray[np.floating]  # single or double precision, as given by the system
 Bits = NDArray[np.unsignedinteger]  # the bits of scores, as whole numbers
 
@@ -44,16 +41,14 @@ def read_block(
     and equal to it, neither relevant nor seen. The rows are: one per base set b (the items a design can take candidates
     from: the cells with ``member[b, c]``; the first has all cells), one per row of ``bins`` (the cells in the same
     popularity bin as the pair's item), and one for the ``rated`` items. ``mass_above`` and ``mass_tied`` (base sets,
-    pairs) receive the sums of the ``weight`` of these items; an empty ``weight`` leaves them out. ``tied_masses[b, p]``
+    pairs) receive the sums of the ``weight`` of these items. ``tied_masses[b, p]``
     receives the weights of the candidates tied with pair p (as in ``Standings.tied_masses``; zeros at first).
     ``tie_relevant[p]`` is the number of other relevant items tied with pair p, and ``bottom[p]`` whether its score is
     minus infinity. ``top`` and ``top_scores`` receive a list per query.
 
     Functions get whole arrays and ranges rather than slices: a slice counts references, and a count takes 5 ns.
     """
-    zones, most, near = find_zones(member), 0, NEAR
-    if weight.size:
-        near = min(NEAR, LARGEST // max(weight.max(), 1))
+    zones, most, near = find_zones(member), 0, min(NEAR, LARGEST // max(weight.max(), 1))
     for query in queries:
         most = max(most, offsets[query + 1] - offsets[query] if query >= 0 else 0)
     levels, sums = np.empty((most + 3) // 4 * 4, scores.dtype), np.empty((4, (most + 3) // 4 * 4), np.int64)
@@ -77,10 +72,9 @@ def read_block(
                 for pair in range(first, last if member[base, zones[zone]] else first):
                     above[base, pair] += sums[0, pair - first]
                     tied[base, pair] += sums[1, pair - first]
-                    if weight.size:
-                        mass_above[base, pair] += sums[2, pair - first]
-                        mass_tied[base, pair] += sums[3, pair - first]
-        count_bins(scores, row, levels, relevant, first, last, cells, bins, above, tied)
+                    mass_above[base, pair] += sums[2, pair - first]
+                    mass_tied[base, pair] += sums[3, pair - first]
+        count_bins(scores, row, levels, weight, relevant, first, last, cells, bins, above, tied)
         count_rated(scores, row, levels, first, last, rated, rated_offsets, query, above, tied)
         describe_ties(
             scores, row, levels, weight, first, last, cells, member, mass_tied, tied_masses, tie_relevant, bottom
@@ -111,47 +105,36 @@ def count(
     """Write to ``sums`` how many scores of ``scores[row, begin:end]`` exceed, and equal, each of the first n levels.
 
     The rows of ``sums`` are: the number of scores above the level, the number of those equal to it, and the totals of
-    the ``weight`` of both, unless ``weight`` is empty. Weights are added in 32 bits over ``near`` items each. ``bits``
-    and ``level_bits`` are the bits of scores and levels. Levels are filled up with infinity to a multiple of four; what
-    ``sums`` has for the added ones means nothing.
+    the ``weight`` of both. Weights are added in 32 bits over ``near`` items each. ``bits`` and ``level_bits`` are the
+    bits of scores and levels. Levels are filled up with infinity to a multiple of four; what ``sums`` has for the added
+    ones means nothing.
     """
     sums[:] = 0
-    fours = (n + 3) // 4 * 4 if weight.size else (n + 2) // 4 * 4
     for start in range(begin, end, near):
         stop = min(start + near, end)
-        for first in range(0, fours, 4):
-            if weight.size:
-                may_tie = count_four(scores, bits, row, start, stop, weight, levels, level_bits, first, sums)
-            else:
-                may_tie = count_four(scores, bits, row, start, stop, None, levels, level_bits, first, sums)
+        for first in range(0, n, 4):
+            may_tie = count_four(scores, bits, row, start, stop, weight, levels, level_bits, first, sums)
             for pair in range(first, min(first + 4, n) if may_tie else first):
-                if weight.size:
-                    number, mass = count_equal(scores, row, start, stop, weight, levels[pair])
-                else:
-                    number, mass = count_equal(scores, row, start, stop, None, levels[pair])
+                number, mass = count_equal(scores, row, start, stop, weight, levels[pair])
                 sums[1, pair] += number
                 sums[3, pair] += mass
-        if fours < n:
-            sums[0, fours] += count_above(scores, row, start, stop, levels[fours])
-            sums[1, fours] += count_equal(scores, row, start, stop, None, levels[fours])[0]
 
 
 @njit(nogil=True, cache=True)
 def count_four(
-    scores: Scores, bits: Bits, row: int, begin: int, end: int, weight: Int32 | None, levels: Scores, level_bits: Bits,
+    scores: Scores, bits: Bits, row: int, begin: int, end: int, weight: Int32, levels: Scores, level_bits: Bits,
     first: int, sums: Int64,
 ) -> bool:  # fmt: skip
     """Add to ``sums`` how many of ``scores[row, begin:end]`` exceed each of four ``levels`` from ``first`` on.
 
-    Their total ``weight`` is added too, unless it is None. Return whether a score may equal one of the levels, which is
-    rare: scores differ from all levels if their bits do, or if a level is zero, which has two patterns of bits.
+    Their total ``weight`` is added too. Return whether a score may equal one of the levels, which is rare: scores
+    differ from all levels if their bits do, or if a level is zero, which has two patterns of bits.
     """
     line, line_bits = scores[row, begin:end], bits[row, begin:end]
     a, b, c, d = levels[first], levels[first + 1], levels[first + 2], levels[first + 3]
     bits_a, bits_b, bits_c = level_bits[first], level_bits[first + 1], level_bits[first + 2]
     bits_d = level_bits[first + 3]
-    if weight is not None:
-        weights = weight[begin:end]
+    weights = weight[begin:end]
     kind, zero = bits.dtype.type, np.int32(0)
     one = np.int32(sums.shape[0] // 4)  # adding an unknown number where a score exceeds a level is one instruction
     over_a, over_b, over_c, over_d, mass_a, mass_b, mass_c, mass_d = zero, zero, zero, zero, zero, zero, zero, zero
@@ -162,12 +145,11 @@ def count_four(
         over_b = np.int32(over_b + (one if score > b else zero))
         over_c = np.int32(over_c + (one if score > c else zero))
         over_d = np.int32(over_d + (one if score > d else zero))
-        if weight is not None:
-            own = weights[place]
-            mass_a = np.int32(mass_a + (own if score > a else zero))
-            mass_b = np.int32(mass_b + (own if score > b else zero))
-            mass_c = np.int32(mass_c + (own if score > c else zero))
-            mass_d = np.int32(mass_d + (own if score > d else zero))
+        own = weights[place]
+        mass_a = np.int32(mass_a + (own if score > a else zero))
+        mass_b = np.int32(mass_b + (own if score > b else zero))
+        mass_c = np.int32(mass_c + (own if score > c else zero))
+        mass_d = np.int32(mass_d + (own if score > d else zero))
         near_ab = min(kind(score_bits ^ bits_a), kind(score_bits ^ bits_b))
         near_cd = min(kind(score_bits ^ bits_c), kind(score_bits ^ bits_d))
         nearest = min(nearest, near_ab, near_cd)
@@ -191,24 +173,20 @@ def count_above(scores: Scores, row: int, begin: int, end: int, level: float) ->
 
 
 @njit(nogil=True, cache=True)
-def count_equal(scores: Scores, row: int, begin: int, end: int, weight: Int32 | None, level: float) -> tuple[int, int]:
-    """Return how many of ``scores[row, begin:end]`` equal ``level``, and their total ``weight``, 0 if it is None."""
-    line, number, mass = scores[row, begin:end], np.int32(0), np.int32(0)
-    if weight is not None:
-        weights = weight[begin:end]
+def count_equal(scores: Scores, row: int, begin: int, end: int, weight: Int32, level: float) -> tuple[int, int]:
+    """Return how many of ``scores[row, begin:end]`` equal ``level``, and their total ``weight``."""
+    line, weights, number, mass = scores[row, begin:end], weight[begin:end], np.int32(0), np.int32(0)
     for place in range(line.size):
         equal = line[place] == level
         number = np.int32(number + np.int32(equal))
-        if weight is not None:
-            own = weights[place]
-            mass = np.int32(mass + (own if equal else np.int32(0)))
+        mass = np.int32(mass + (weights[place] if equal else np.int32(0)))
     return int(number), int(mass)
 
 
 @njit(nogil=True, cache=True)
 def count_bins(
-    scores: Scores, row: int, levels: Scores, relevant: Int32, first: int, last: int, cells: Int64, bins: Int32,
-    above: Int64, tied: Int64,
+    scores: Scores, row: int, levels: Scores, weight: Int32, relevant: Int32, first: int, last: int, cells: Int64,
+    bins: Int32, above: Int64, tied: Int64,
 ) -> None:  # fmt: skip
     """Write to ``above`` and ``tied`` how many scores of the popularity bin of each relevant item exceed and equal it.
 
@@ -228,7 +206,7 @@ def count_bins(
                 high += 1
             above[output, pair] = count_above(scores, row, cells[low], cells[high], level)
             if tied[0, pair]:
-                tied[output, pair] = count_equal(scores, row, cells[low], cells[high], None, level)[0]
+                tied[output, pair] = count_equal(scores, row, cells[low], cells[high], weight, level)[0]
 
 
 @njit(nogil=True, cache=True)
@@ -264,7 +242,7 @@ def describe_ties(
             tie_relevant[other] += 1
         tie_relevant[pair] = pair - start
         bottom[pair] = level == -np.inf
-        for base in range(member.shape[0] if weight.size else 0):
+        for base in range(member.shape[0]):
             own = tied_masses[base, pair]
             if start < pair:
                 own[:] = tied_masses[base, start]

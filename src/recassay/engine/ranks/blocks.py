@@ -11,8 +11,8 @@ import functools
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from recassay.arrays import Int32, Int64
 from recassay.columnar.identity import id_keys, mix
 from recassay.columnar.layout import readonly
 from recassay.threads import one_library_thread
@@ -20,9 +20,6 @@ from recassay.threads import one_library_thread
 BLOCK_ROWS = 48
 EMPTY = -1  # a row of a block without a query
 PROBES = 8  # products from which rows that round alike are known; where rows differ, most products show it
-
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
 
 
 def row_in_block(ids: pl.Series) -> Int64:

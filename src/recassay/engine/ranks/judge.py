@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from recassay.arrays import Float, Int64
 from recassay.checks import diagnose
 from recassay.columnar.vocabulary import rows_in_table
 from recassay.data.nouns import kind_of, wrong_noun
@@ -30,7 +30,6 @@ from recassay.stats.intervals import Uncertainty
 
 System = TypeVar("System")
 Systems = Run | Standings | Iterable[Run | Standings] | Mapping[str, Run | Standings]
-Float = NDArray[np.float64]
 
 
 Expected = Callable[[str, Design, Callable[[], DesignResult]], DesignResult]  # system, design, computation
@@ -286,9 +285,7 @@ def scores_of_design(
     return replace(scores, per_unit_weights=weights, settings=settings)
 
 
-def to_all_units(
-    values: Float, weights: Float, places: NDArray[np.int64], size: int, *, zeros: bool
-) -> tuple[Float, Float]:
+def to_all_units(values: Float, weights: Float, places: Int64, size: int, *, zeros: bool) -> tuple[Float, Float]:
     """Return (values, weights) of all ``size`` users, from those of the users at the positions ``places``.
 
     Users elsewhere, or with weight 0, have no query: with ``zeros`` they count as 0 with weight 1, else they are NaN

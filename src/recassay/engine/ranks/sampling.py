@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Bool, Float, Int32, Int64
 from recassay.columnar._hashes import mix as mix_key
 from recassay.columnar._hashes import unit
 from recassay.columnar.identity import SECOND, id_keys, mix
@@ -36,9 +37,6 @@ from recassay.models.base.capabilities import gives_scores
 from recassay.rng import derive_seed
 from recassay.threads import Progress, each_block, one_library_thread
 
-Int64 = NDArray[np.int64]
-Int32 = NDArray[np.int32]
-Float = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 
 UNIFORM, MASS, REPLACED = 0, 1, 2  # schemes: uniform, weighted without replacement, weighted with replacement
@@ -163,7 +161,7 @@ class DesignSampler:
     metrics: Mapping[str, Metric]
     groups: TargetSets
     moments: Mapping[str, CreditMoments]
-    inside: NDArray[np.bool_]  # whether each item is in the base set
+    inside: Bool  # whether each item is in the base set
     bin: Int32  # of each item
     weight: Float  # of each item: its popularity if any draw is by popularity, else 1
     draws: int

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.arrays import Float, Int32, Int64
 from recassay.columnar.layout import ranges, readonly, row_groups
 from recassay.columnar.vocabulary import Recoding, Vocabulary, id_types_differ, rows_in_table
 from recassay.data.run import Run
@@ -26,13 +27,10 @@ from recassay.engine.ranks import _kernels
 from recassay.engine.ranks.blocks import BLOCK_ROWS, EMPTY, alike_rows, query_blocks
 from recassay.engine.ranks.task import RankingTask
 from recassay.errors import InputError
-from recassay.metrics.context import vocabulary_ids
 from recassay.models.base.capabilities import HasFactors, MissesFactors, score_function, unknown_users
 from recassay.models.base.model import NO_ITEM, checked_scores
 from recassay.threads import Progress, each_block, one_library_thread, worth_starting
 
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
 Table = NDArray[np.floating]
 
 FEW_QUERIES = 4_096  # from here on empty rows cost more than finding out which rows of a product are rounded alike
@@ -46,13 +44,13 @@ class BlockScorer:
     """
 
     scores: Callable[[Int32], Table]
-    alike: NDArray[np.int64] | None = None
+    alike: Int64 | None = None
 
     def __call__(self, queries: Int32) -> Table:
         """Return a row of scores of all items for each query of a block."""
         return self.scores(queries)
 
-    def blocks(self, rows: NDArray[np.int64]) -> Int32:
+    def blocks(self, rows: Int64) -> Int32:
         """Return blocks of all queries to be scored; ``rows`` has the row of each query in its block."""
         return query_blocks(rows, self.alike)
 
@@ -63,20 +61,16 @@ def compute_standings(
     name: str,
     *,
     k: int = 0,
-    popularity: bool = True,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[Standings, Run | None]:
     """Return the standings of a system, and its top k lists as a run (None for k = 0).
 
-    Standings have, for each relevant item, the numbers of candidates above it and tied with it.
-
-    ``fitted`` has ``user_factors`` and ``item_factors``, whose products are its scores, or ``scores``, which returns a
-    row of scores of all items per user code. With ``popularity`` the standings also have the total popularity of the
-    items above each relevant item, for sampling in proportion to an item's training users.
+    Standings have, for each relevant item, the numbers of candidates above it and tied with it. ``fitted`` has
+    ``user_factors`` and ``item_factors``, whose products are its scores, or ``scores``, which returns a row of scores
+    of all items for each user code.
     """
-    scorer = block_scorer(task, fitted, name)
-    return _standings_and_top(task, scorer, name, k=k, popularity=popularity, threads=threads, progress=progress)
+    return _standings_and_top(task, block_scorer(task, fitted, name), name, k=k, threads=threads, progress=progress)
 
 
 def block_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
@@ -118,20 +112,14 @@ def rank_unanswered_last(task: RankingTask, table: Table, queries: Int32) -> NDA
     return rows
 
 
-def standings_of_lists(
-    task: RankingTask, run: Run, *, popularity: bool = True, threads: int | None = None
-) -> Standings:
+def standings_of_lists(task: RankingTask, run: Run, *, threads: int | None = None) -> Standings:
     """Return the standings (ranks of relevant items) of ranked lists: items that a list lacks tie at its end.
 
     The relevant items of a user without a list are behind all others. A user's training items are excluded, whether or
     not they are listed, because a list may lack an item for any reason. Rows that tie in the run tie here. Users of the
-    run without a query are ignored. With ``popularity`` the standings also have the total popularity of the items above
-    each relevant item.
+    run without a query are ignored.
     """
-    standings, _ = _standings_and_top(
-        task, _list_scorer(task, run), run.name, k=0, popularity=popularity, threads=threads
-    )
-    return standings
+    return _standings_and_top(task, _list_scorer(task, run), run.name, k=0, threads=threads)[0]
 
 
 def _standings_and_top(
@@ -140,14 +128,12 @@ def _standings_and_top(
     name: str,
     *,
     k: int,
-    popularity: bool,
     threads: int | None,
     progress: Progress | None = None,
 ) -> tuple[Standings, Run | None]:
     """Return the standings (ranks of relevant items) of a system and its top k lists, from one pass over all queries.
 
-    ``scorer`` returns the scores of a block of queries; blocks run over threads. With ``popularity`` the standings also
-    have the total popularity of the items above each relevant item. The run is None for ``k`` = 0.
+    ``scorer`` returns the scores of a block of queries; blocks run over threads. The run is None for ``k`` = 0.
     """
     n_pairs, n, n_bases = task.relevant.places.size, task.users.size, len(task.bases)
     relevant, tie_relevant, bottom = (
@@ -156,10 +142,9 @@ def _standings_and_top(
         np.zeros(n_pairs, np.bool_),
     )
     above, tied = (np.zeros((n_bases + len(task.bins) + 1, n_pairs), np.int64) for _ in range(2))
-    mass_above, mass_tied = (np.zeros((n_bases, n_pairs if popularity else 0), np.int64) for _ in range(2))
-    tied_masses = np.zeros((n_bases, n_pairs if popularity else 0, WIDTH))
-    weight = task.weight
-    weights = weight[task.item].astype(np.int32) if popularity else np.empty(0, np.int32)
+    mass_above, mass_tied = (np.zeros((n_bases, n_pairs), np.int64) for _ in range(2))
+    tied_masses = np.zeros((n_bases, n_pairs, WIDTH))
+    weights = task.weight[task.item].astype(np.int32)
     bins = np.array([*task.bins.values()], np.int32).reshape(-1, task.cells.size - 1)
     places, values = np.empty((n, k), np.int32), np.empty((n, k))
     blocks = scorer.blocks(task.block_rows)
@@ -183,7 +168,7 @@ def _standings_and_top(
         users = iter((some_blocks != EMPTY).sum(axis=1).tolist())
         return None if progress is None else lambda _: progress(next(users))
 
-    threads = threads or worth_starting(n * weight.size)
+    threads = threads or worth_starting(n * weights.size)
     with one_library_thread():
         # The first block alone: errors of a system show here, before the threads are busy for hours.
         for some in (blocks[:1], blocks[1:]):
@@ -203,11 +188,11 @@ def _standings_and_top(
         above=by_name(above, (*task.bases, RATED)),
         tied=by_name(tied, (*task.bases, RATED)),
         pool={**task.by_base(task.pool_sizes), RATED: np.diff(task.rated.offsets)},
-        mass_above=by_name(mass_above, task.bases) if popularity else {},
-        mass_tied=by_name(mass_tied, task.bases) if popularity else {},
-        mass=task.by_base(task.pool_weights) if popularity else {},
-        tied_masses=dict(zip(task.bases, tied_masses, strict=True)) if popularity else {},
-        pool_masses=task.pool_masses if popularity else {},
+        mass_above=by_name(mass_above, task.bases),
+        mass_tied=by_name(mass_tied, task.bases),
+        mass=task.by_base(task.pool_weights),
+        tied_masses=dict(zip(task.bases, tied_masses, strict=True)),
+        pool_masses=task.pool_masses,
         percentiles={
             m: _binned_standings(task, m, relevant, above[row], tied[row])
             for row, m in enumerate(task.bins, start=n_bases)
@@ -215,7 +200,7 @@ def _standings_and_top(
         others=task.others,
         users=task.everyone.size,
         everyone=task.train.user_vocabulary.decode(task.everyone),
-        popularity=weight,
+        popularity=task.weight,
         unlisted=int(bottom.sum()),
         how=task.how,
     )
@@ -225,7 +210,7 @@ def _standings_and_top(
 def _binned_standings(
     task: RankingTask,
     m: int,
-    relevant: NDArray[np.int32],
+    relevant: Int32,
     above: Int64,
     tied: Int64,
 ) -> BinnedStandings:
@@ -305,7 +290,7 @@ def _list_scorer(task: RankingTask, run: Run) -> BlockScorer:
     Rows of the run that tie get equal scores.
     """
     train = task.train
-    item = Recoding.between(run.vocabulary, vocabulary_ids(train.item_vocabulary))(run.items)
+    item = Recoding.between(run.vocabulary, train.item_vocabulary.stored_ids)(run.items)
     level = np.arange(run.items.size) if run.tied is None else np.maximum.accumulate(
         np.where(run.tied, 0, np.arange(run.items.size))
     )  # fmt: skip
@@ -331,7 +316,7 @@ def _list_scorer(task: RankingTask, run: Run) -> BlockScorer:
     return BlockScorer(score, np.zeros(BLOCK_ROWS, np.int64))
 
 
-def _top_lists(task: RankingTask, places: NDArray[np.int32], values: NDArray[np.float64], name: str) -> Run:
+def _top_lists(task: RankingTask, places: Int32, values: Float, name: str) -> Run:
     """Return the top lists (queries, k) as a run without empty lists.
 
     ``places`` are the listed items by position in score rows, -1 behind the end of a list, and ``values`` their scores.

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Float, Int32, Int64
 from recassay.columnar.layout import ranges, readonly, row_groups
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
@@ -19,10 +20,6 @@ from recassay.designs._places import FEW, POWERS, WIDTH
 from recassay.engine.ranks.blocks import row_in_block
 from recassay.errors import InputError
 from recassay.protocols.base import Step
-
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +60,7 @@ class RankingTask:
     rated: PlacesByQuery
     item: Int32
     cells: Int64
-    member: NDArray[np.bool_]
+    member: Bool
     bins: Mapping[int, Int32]
     how: Mapping[str, Any]
     bases: tuple[str, ...] = (ALL, TEST)
@@ -140,11 +137,11 @@ class RankingTask:
         place[self.item] = np.arange(place.size, dtype=np.int32)
         return readonly(place)
 
-    def inside(self, base: str) -> NDArray[np.bool_]:
+    def inside(self, base: str) -> Bool:
         """Return, for each position in score rows, whether its item is in the base set ``base``."""
         return np.repeat(self.member[self.bases.index(base)], np.diff(self.cells))
 
-    def exclude(self, free: NDArray[np.bool_], query: int) -> NDArray[np.bool_]:
+    def exclude(self, free: Bool, query: int) -> Bool:
         """Return a mask of positions in score rows without the items that a query's user has seen or finds relevant."""
         free = free.copy()
         for excluded in (self.seen, self.relevant):
@@ -286,7 +283,7 @@ def _bins_of_mass(counts: Int64, m: int) -> Int64:
     return np.asarray(np.minimum(m * (np.cumsum(counts) - counts) // total, m - 1), np.int64)
 
 
-def _pairs(log: Interactions, rows: NDArray[np.bool_]) -> Int64:
+def _pairs(log: Interactions, rows: Bool) -> Int64:
     """Return the distinct (user, item) pairs of the rows in a mask, ascending, each pair encoded as one number."""
     return np.unique(log.users[rows].astype(np.int64) * max(log.n_items, 1) + log.items[rows])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -27,7 +28,7 @@ from recassay.models.sequence.base import fitted_on_sequences
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.results.exhibit import Exhibit
-from recassay.results.scores import Scores, Summary, Values
+from recassay.results.scores import Scores, Values
 from recassay.stats.concentration import NATS
 from recassay.stats.intervals import Uncertainty, mean_of
 from recassay.threads import each_block
@@ -49,8 +50,7 @@ def item_frequency(fold: SequenceFold, generated: Systems) -> Exhibit:
     [(1, 0.666..., 'training'), (2, 0.333..., 'training'), (1, 1.0, 'mine')]
     """
     counts = {TRAINING: fold.counts}
-    for name, runs in generated_by_system(fold, generated).items():
-        counts[name] = np.sum([_shown(run, fold) for run in runs], axis=0)
+    counts |= {name: shown.sum(axis=0) for name, shown in _shown(fold, generated).items()}
     parts = [_ranked_shares(of_item).with_columns(system=pl.lit(name)) for name, of_item in counts.items()]
     return Exhibit(
         name="item-frequency",
@@ -83,18 +83,15 @@ def item_counts(fold: SequenceFold, generated: Systems) -> Exhibit:
     [(1, 'b', 3.0, 'original'), (2, 'a', 2.0, 'original'), (1, 'b', 0.0, 'mine'), (2, 'a', 2.0, 'mine')]
     """
     original = fold.counts + np.bincount(fold.test.items, minlength=fold.n_items)
-    counts: dict[str, Values] = {ORIGINAL: original.astype(np.float64)}
-    for name, runs in generated_by_system(fold, generated).items():
-        counts[name] = np.mean([_shown(run, fold) for run in runs], axis=0)
-    order = np.argsort(-original, kind="stable")
-    ranks = _spaced_ranks(order.size)
-    shown = order[ranks - 1]
-    items = fold.test.item_vocabulary.decode(shown.astype(np.int32))
+    counts = {ORIGINAL: original.astype(np.float64)}
+    counts |= {name: shown.mean(axis=0) for name, shown in _shown(fold, generated).items()}
+    ranks = _spaced_ranks(original.size)
+    places = np.argsort(-original, kind="stable")[ranks - 1]
+    items = fold.test.item_vocabulary.decode(places.astype(np.int32)).cast(pl.String)
     parts = [
-        pl.DataFrame({"rank": ranks, "item": items.cast(pl.String), "count": of_item[shown]})
-        .with_columns(of=pl.lit(name))
+        pl.DataFrame({"rank": ranks, "item": items, "count": of_item[places]}).with_columns(of=pl.lit(name))
         for name, of_item in counts.items()
-    ]  # fmt: skip
+    ]
     return Exhibit(
         name="item-counts",
         title="How often items occur and are recommended",
@@ -148,8 +145,12 @@ def sequence_sizes(fold: SequenceFold) -> Exhibit:
     )
 
 
-def _shown(run: Generated, fold: SequenceFold) -> Int64:
-    return np.bincount(run.items[run.items >= 0], minlength=fold.n_items)
+def _shown(fold: SequenceFold, generated: Systems) -> dict[str, Int64]:
+    """Return how often each item was recommended (seeds, items), by system."""
+    return {
+        name: np.stack([np.bincount(run.items[run.items >= 0], minlength=fold.n_items) for run in runs])
+        for name, runs in generated_by_system(fold, generated).items()
+    }
 
 
 def _spaced_ranks(n: int) -> Int64:
@@ -216,27 +217,30 @@ def by_position(
     every = " ".join(f"seq_{name}@{shortest.k}" for name in names)
     parsed = sequence_metrics(every if metrics is None else metrics, shortest)
     context = (given or GivenData()).context(fold, parsed, threads=threads)
-    columns: dict[tuple[str, str], Values] = {}
-    rows, places = list[Summary](), list[dict[str, Any]]()
-    for heading, metric in parsed.items():
-        for name, runs in systems.items():
-            values = np.mean([_values_by_position(context, made, metric, threads) for made in runs], axis=0)
-            for position, column in enumerate(values.T, start=1):
-                key = (name, f"{heading} {position}")
-                rows.append(row_of(key, metric, mean_of(column, None), column.size))
-                places.append({"metric": heading, "system": name, "position": position})
-                if column.size > 1:
-                    columns[key] = column
-    how = Uncertainty(interval, level, resamples, seed)
-    headings = {row.metric: parsed[place["metric"]] for row, place in zip(rows, places, strict=True)}
-    finished = finish(pl.Series(), headings, rows, columns, {}, how, threads=threads).rows
-    numbers = [{"mean": row.mean, "low": row.low, "high": row.high} for row in finished]
+    columns, places = dict[tuple[str, str], Values](), dict[tuple[str, str], dict[str, Any]]()
+    for (heading, metric), (name, runs) in itertools.product(parsed.items(), systems.items()):
+        values = np.mean([_values_by_position(context, made, metric, threads) for made in runs], axis=0)
+        for position, column in enumerate(values.T, start=1):
+            columns[name, f"{heading} {position}"] = column
+            places[name, f"{heading} {position}"] = {"metric": heading, "system": name, "position": position}
+    headings = {key[1]: parsed[place["metric"]] for key, place in places.items()}
+    rows = [row_of(key, headings[key[1]], mean_of(column, None), column.size) for key, column in columns.items()]
+    finished = finish(
+        pl.Series(),
+        headings,
+        rows,
+        {key: column for key, column in columns.items() if column.size > 1},
+        {},
+        Uncertainty(interval, level, resamples, seed),
+        threads=threads,
+    ).rows
+    numbers = ({"mean": row.mean, "low": row.low, "high": row.high} for row in finished)
     return Exhibit(
         name="by-position",
         title="Metrics by position",
         caption="The mean at each position of the generated sequences, with its interval. Diversity and nDPM compare "
         "an item with the items before it, so they begin at the second position.",
-        table=pl.DataFrame([place | own for place, own in zip(places, numbers, strict=True)]),
+        table=pl.DataFrame([place | own for place, own in zip(places.values(), numbers, strict=True)]),
         x="position",
         y="mean",
         series="system",
@@ -290,8 +294,7 @@ def perplexity_by_position(
     counts = np.bincount(position)[:positions]
     parts = []
     for name, system in systems.items():
-        fitted = fitted_on_sequences(system, fold.train)
-        predictor = make_predictor(fitted, fold, name, threads=threads)
+        predictor = make_predictor(fitted_on_sequences(system, fold.train), fold, name, threads=threads)
         if predictor is None:
             raise no_probabilities(name)
         bits = surprisal(predictor.item_probabilities(fold.test))

@@ -94,16 +94,24 @@ def generate(
     if isinstance(fold, Sequences):
         fold = SequenceFold(fold, fold.take(np.empty(0, np.int64)))
     if items is not None and seeds is None:
-        what = "features of items are for seeds, and none are given"
-        raise UsageError("U102", what, where="items", hint="seeds={'genres': ['Jazz']}, or --seeds FILE")
+        raise UsageError(
+            "U102",
+            "features of items are for seeds, and none are given",
+            where="items",
+            hint="seeds={'genres': ['Jazz']}, or --seeds FILE",
+        )
     read = None if seeds is None else read_seeds(seeds, fold.train, items)
     fold = fold if read is None else dataclasses.replace(fold, test=read.sequences)
     if not len(fold.test):
         raise InputError("I351", "the fold has no test sequence", hint="ra.split.random_sequences(test=0.2)(sequences)")
     most = fold.n_items - (not protocol.allow_short)  # the first item is given; a list that may end early can hold all
     if protocol.how == "sample_without_repeats" and protocol.k > most:
-        what = f"k={protocol.k:,} distinct items are impossible: the fold has {fold.n_items:,}, with the first item"
-        raise UsageError("U172", what, where=str(protocol), hint=f"choose k of at most {fold.n_items - 1}")
+        raise UsageError(
+            "U172",
+            f"k={protocol.k:,} distinct items are impossible: the fold has {fold.n_items:,}, with the first item",
+            where=str(protocol),
+            hint=f"choose k of at most {fold.n_items - 1}",
+        )
     fitted, name = fitted_on_sequences(system, fold.train), name or str(system)
     if read is not None and read.sets:
         fitted = _begun_with_sets(fitted, read, name, fold, generator)
@@ -120,8 +128,11 @@ def generate(
         if generator is not None:
             returned = np.asarray(generator(fitted, begun.histories(), protocol.k, uniforms))
             if why := why_no_items(returned, uniforms.shape, fold.n_items):
-                hint = "return a row per history, a column per step, and -1 after the end of a list"
-                raise InputError("I354", f"the generator of {name} cannot be used: {why}", hint=hint)
+                raise InputError(
+                    "I354",
+                    f"the generator of {name} cannot be used: {why}",
+                    hint="return a row per history, a column per step, and -1 after the end of a list",
+                )
             made = returned.astype(np.int32)
         elif protocol.how == "beam":
             assert isinstance(predictor, RowPredictor), "beam search needs rows"
@@ -129,8 +140,11 @@ def generate(
         going = _Continuation(fitted, predictor, begun, protocol, uniforms, name, made)
         for _ in drive(going, protocol.steps()):
             pass
-        table = read.table if read else None
-        found.append(Generated(name, going.items, going.chances, bits, seed, going.times, fold.test, table))
+        found.append(
+            Generated(
+                name, going.items, going.chances, bits, seed, going.times, fold.test, read.table if read else None
+            )
+        )
         if progress is not None:
             progress(len(fold.test))
     return tuple(found)
@@ -139,8 +153,12 @@ def generate(
 def _begun_with_sets(fitted: Any, seeds: Seeds, name: str, fold: SequenceFold, generator: Generator | None) -> SetSeeds:
     """Return a fitted model that begins with sets of items; raise U173 if it gives no rows, or if generation is own."""
     if generator is not None:
-        what = "a generator= gets histories of items, and some seeds stand for several items"
-        raise UsageError("U173", what, where=name, hint="give seeds that are items, or leave generator= out")
+        raise UsageError(
+            "U173",
+            "a generator= gets histories of items, and some seeds stand for several items",
+            where=name,
+            hint="give seeds that are items, or leave generator= out",
+        )
     if not isinstance(fitted, NextProbabilities):
         raise no_probabilities(name)
     return SetSeeds(RowPredictor(fitted, name, fold.train.item_vocabulary), seeds.sets)
@@ -186,8 +204,12 @@ def make_predictor(
 
 def no_probabilities(name: str, where: str = "", instead: str = "") -> UsageError:
     """Return the error for a system that gives no probabilities; ``instead`` is what else it could do."""
-    what = f"{name} has no next_probabilities(histories) to draw from"
-    return UsageError("U173", what, where=where, hint=f"give it that method{instead}")
+    return UsageError(
+        "U173",
+        f"{name} has no next_probabilities(histories) to draw from",
+        where=where,
+        hint=f"give it that method{instead}",
+    )
 
 
 class _Continuation:
@@ -232,5 +254,9 @@ class _Continuation:
     def _refuse_ended(self, ended: Bool, place: int) -> None:
         if ended.any() and not self.protocol.allow_short:
             what = f"{self.name} gives all remaining items probability 0 for {int(ended.sum()):,} sequences"
-            hint = "smooth the model, lower k, or set allow_short=True"
-            raise UsageError("U172", f"{what} after {place} items", where=str(self.protocol), hint=hint)
+            raise UsageError(
+                "U172",
+                f"{what} after {place} items",
+                where=str(self.protocol),
+                hint="smooth the model, lower k, or set allow_short=True",
+            )

@@ -57,8 +57,7 @@ class GivenData:
 
     def used_by(self, metrics: Mapping[str, SequenceMetric]) -> GivenData:
         """Return the data without features, similarities or a primitive recommender that none of the metrics reads."""
-        unused = {name: None for name in USED_BY if not _is_used(name, metrics)}
-        return dataclasses.replace(self, **unused)
+        return dataclasses.replace(self, **{name: None for name in USED_BY if not _is_used(name, metrics)})
 
     def context(
         self, fold: SequenceFold, metrics: Mapping[str, SequenceMetric], *, threads: int | None
@@ -70,7 +69,9 @@ class GivenData:
         features = None if self.items is None else read_items(self.items, columns=self.columns)
         primitive = None
         if self.primitive is not None:
-            primitive = primitive_items(self.primitive, fold, _length(metrics), threads=threads)
+            users = [metric for metric in metrics.values() if getattr(metric, PRIMITIVE, "") == GIVEN]
+            length = max(getattr(metric, "k_p", None) or metric.depth for metric in users)
+            primitive = primitive_items(self.primitive, fold, length, threads=threads)
         return SequenceContext(fold, features, self.similarities, primitive, threads)
 
 
@@ -100,8 +101,7 @@ def primitive_items(primitive: Any, fold: SequenceFold, length: int, *, threads:
 
 def _codes(ids: list[Any], fold: SequenceFold) -> Int32:
     """Return the item codes of ids given by the user; -1 for an item that is in no sequence."""
-    known = fold.train.item_vocabulary.ids
-    assert known is not None, "ids of sequences are dense"
+    known = fold.train.item_vocabulary.stored_ids
     if not ids:
         raise _unusable("the list is empty")
     if strange := [one for one in ids if not isinstance(one, str | int | np.integer)]:
@@ -109,8 +109,11 @@ def _codes(ids: list[Any], fold: SequenceFold) -> Int32:
     codes = rows_in_table(pl.Series(ids), known).astype(np.int32)
     if not (codes >= 0).any():
         ours, theirs = (", ".join(map(repr, some)) for some in (ids[:3], known.head(3)))
-        what = f"no item of the primitive list (such as {ours}) is in the sequences (such as {theirs})"
-        raise InputError("I363", what, hint="give ids as they are in the log")
+        raise InputError(
+            "I363",
+            f"no item of the primitive list (such as {ours}) is in the sequences (such as {theirs})",
+            hint="give ids as they are in the log",
+        )
     return codes
 
 
@@ -120,12 +123,6 @@ def _unusable(why: str) -> InputError:
         f"the primitive recommender cannot be used: {why}",
         hint="give a list of item ids, most obvious first; a sequence model; or what ra.sequences.generate returned",
     )
-
-
-def _length(metrics: Mapping[str, SequenceMetric]) -> int:
-    """Return how many obvious items per list the metrics read from the user's primitive recommender."""
-    users = [metric for metric in metrics.values() if getattr(metric, PRIMITIVE, "") == GIVEN]
-    return max(getattr(metric, "k_p", None) or metric.depth for metric in users)
 
 
 def _is_used(name: str, metrics: Mapping[str, SequenceMetric]) -> bool:
@@ -154,12 +151,18 @@ def generated_by_system(fold: SequenceFold, generated: Systems) -> dict[str, lis
     for name, run in _named(generated, fold):
         runs = found.setdefault(name, [])
         if run.seed in {other.seed for other in runs}:
-            what = f"'{name}' generated twice with seed {run.seed}"
-            raise UsageError("U109", what, hint="name the systems in a dict of name to generated sequences")
+            raise UsageError(
+                "U109",
+                f"'{name}' generated twice with seed {run.seed}",
+                hint="name the systems in a dict of name to generated sequences",
+            )
         runs.append(_checked(fold, name, run))
     if not found:
-        what = f"there are no generated sequences for the {len(fold.test):,} test sequences"
-        raise InputError("I361", what, hint="such as ra.sequences.score_sequences(fold, [generated, ...])")
+        raise InputError(
+            "I361",
+            f"there are no generated sequences for the {len(fold.test):,} test sequences",
+            hint="such as ra.sequences.score_sequences(fold, [generated, ...])",
+        )
     return found
 
 

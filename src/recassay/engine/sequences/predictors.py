@@ -71,12 +71,10 @@ class Prefixes:
         Prefixes are equal if a model cannot tell them apart. With ``items_only`` the model reads the items and nothing
         else. Times after the first one follow from the user, the first time and the items.
         """
-        keys: NDArray[np.integer] = self.items
-        if not items_only:
-            columns: list[NDArray[Any]] = [] if self.users is None else [self.users]
-            if self.times is not None:
-                columns.append(np.unique(self.times[:, 0], return_inverse=True)[1])
-            keys = np.column_stack([*columns, self.items]).astype(np.int64)
+        users, times = (None, None) if items_only else (self.users, self.times)
+        starts = None if times is None else np.unique(times[:, 0], return_inverse=True)[1]
+        others = [column for column in (users, starts) if column is not None]
+        keys = np.column_stack([*others, self.items]) if others else self.items
         _, distinct, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         return distinct, number
 
@@ -137,8 +135,7 @@ class RowPredictor:
 
     def rows(self, histories: Histories) -> Float:
         """Return the model's probabilities (histories, items) of the next item after each history, checked."""
-        shape = (len(histories), self.vocabulary.size)
-        table = self.fitted.next_probabilities(histories)
+        table, shape = self.fitted.next_probabilities(histories), (len(histories), self.vocabulary.size)
         return check_probabilities(table, shape, self.name, histories, self.vocabulary)
 
     @property
@@ -209,11 +206,13 @@ class DirectPredictor:
 
     def follow(self, prefixes: Prefixes, how: str, uniforms: Float) -> Next:
         """Return what :meth:`RowPredictor.follow` does; the model cannot draw without repeats."""
-        fitted = self.fitted
-        if how == "argmax":
-            items = self._query(prefixes, np.int32, lambda last, steps, _: fitted.likeliest(last, steps))
-        else:
-            items = self._query(prefixes, np.int32, lambda last, steps, some: fitted.draw(last, steps, uniforms[some]))
+
+        def next_items(last: Int32, steps: Int64, some: slice) -> Int32:
+            if how == "argmax":
+                return self.fitted.likeliest(last, steps)
+            return self.fitted.draw(last, steps, uniforms[some])
+
+        items = self._query(prefixes, np.int32, next_items)
         return items, self.probability(prefixes, items)
 
     def probability(self, prefixes: Prefixes, items: Int32) -> Float:
@@ -270,10 +269,11 @@ def next_times(fitted: Any, prefixes: Prefixes, items: Int32) -> TimeValues | No
         return prefixes.times[:, -1] + 1
     found = np.asarray(fitted.next_times(prefixes.histories(), items))
     if found.shape != items.shape or found.dtype.kind not in "iuf" or not np.isfinite(found).all():
-        what = (
-            f"next_times returned an array of shape {found.shape} and type {found.dtype} for {items.size:,} histories"
+        raise InputError(
+            "I354",
+            f"next_times returned an array of shape {found.shape} and type {found.dtype} for {items.size:,} histories",
+            hint="return a finite number per history, in the unit of the log",
         )
-        raise InputError("I354", what, hint="return a finite number per history, in the unit of the log")
     return cast("TimeValues", found.astype(prefixes.times.dtype))
 
 
@@ -299,12 +299,18 @@ def check_probabilities(
     try:
         probabilities = np.asarray(table, np.float64)
     except (TypeError, ValueError) as error:
-        what = f"{name} gave no table of numbers but {type(table).__name__}: {error}"
-        raise InputError("I354", what, hint=f"give an array of shape {shape}: a row per history") from None
+        raise InputError(
+            "I354",
+            f"{name} gave no table of numbers but {type(table).__name__}: {error}",
+            hint=f"give an array of shape {shape}: a row per history",
+        ) from None
     if probabilities.shape != shape:
         wanted = f"{shape[0]:,} histories and {shape[1]:,} items"
-        what = f"{name} gave probabilities of shape {probabilities.shape} for {wanted}"
-        raise InputError("I354", what, hint=f"give an array of shape {shape}: a row per history, a column per item")
+        raise InputError(
+            "I354",
+            f"{name} gave probabilities of shape {probabilities.shape} for {wanted}",
+            hint=f"give an array of shape {shape}: a row per history, a column per item",
+        )
     sums = probabilities.sum(axis=1)
     wrong = np.flatnonzero(~(np.abs(sums - 1) <= TOLERANCE) | (probabilities < 0).any(axis=1))
     if wrong.size:

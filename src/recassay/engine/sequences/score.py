@@ -9,9 +9,9 @@ The result equals that of this loop, with which tests compare it:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -33,7 +33,6 @@ from recassay.metrics.sequence.base import (
     SequenceMetric,
     WholeSequenceMetric,
 )
-from recassay.metrics.sequence.novelty import SequenceDiversity
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.results.finding import Finding
@@ -41,14 +40,6 @@ from recassay.results.scores import Scores, Summary, Values
 from recassay.stats.intervals import Uncertainty, mean_of
 
 SEQUENCES_PER_BLOCK = 16_384
-JUDGE, DIVERSITY = "judge", "diversity"  # steps that are timed
-
-Timed = Callable[[str, str], AbstractContextManager[object]]  # from the name of a system and a step
-
-
-def not_timed(_system: str, _what: str) -> AbstractContextManager[None]:
-    """Return a context that measures nothing, in place of one that measures times."""
-    return nullcontext()
 
 
 @checks_types
@@ -100,8 +91,14 @@ def score_sequences(
     >>> [(row.metric, round(row.mean, 3)) for row in scores.rows]
     [('seq_precision@2', 0.5), ('seq_coverage@2', 0.667), ('seq_perplexity', 2.0)]
     """
-    uncertainty = Uncertainty(interval, level, resamples, seed)
-    return scored(fold, generated, metrics, GivenData(items, similarities, primitive, columns), uncertainty, threads)
+    return scored(
+        fold,
+        generated,
+        metrics,
+        GivenData(items, similarities, primitive, columns),
+        Uncertainty(interval, level, resamples, seed),
+        threads,
+    )
 
 
 def scored(
@@ -111,26 +108,16 @@ def scored(
     given: GivenData,
     uncertainty: Uncertainty,
     threads: int | None,
-    timed: Timed = not_timed,
 ) -> Scores:
     """Return the scores of generated sequences: a value per test sequence, means with intervals and counts.
 
-    ``given`` holds features, similarities and obvious items for metrics that read them. ``timed(system, what)`` is the
-    context in which a system is judged, so that it can be timed: ``what`` is ``diversity`` for the metrics that compare
-    all items of a list with each other, and ``judge`` for all others.
+    ``given`` holds features, similarities and obvious items for metrics that read them.
     """
     systems = generated_by_system(fold, generated)
     shortest = min((made for runs in systems.values() for made in runs), key=lambda made: made.k)
     metrics = sequence_metrics(sequeval(shortest.k) if metrics is None else metrics, shortest)
     known = given.context(fold, metrics, threads=threads)
-    judged: dict[str, list[_Judged]] = {name: [_Judged() for _ in runs] for name, runs in systems.items()}
-    for name, runs in systems.items():
-        for what in (DIVERSITY, JUDGE):
-            chosen = {h: one for h, one in metrics.items() if isinstance(one, SequenceDiversity) == (what == DIVERSITY)}
-            if chosen:
-                with timed(name, what):
-                    for made, results in zip(runs, judged[name], strict=True):
-                        _judge(known, chosen, made, results)
+    judged = {name: [_judge(known, metrics, made) for made in runs] for name, runs in systems.items()}
     gaps = [finding for runs in systems.values() for finding in diagnose("generated sequences", generated=runs[0])]
     return _assemble(known, metrics, judged, uncertainty, gaps)
 
@@ -156,45 +143,43 @@ def sequence_metrics(metrics: Metrics, shortest: Generated) -> dict[str, Sequenc
     return chosen
 
 
-@dataclass(eq=False)
-class _Judged:
+class _Judged(NamedTuple):
     """The results of one system with one seed.
 
     By metric heading: ``values`` and ``weights`` of all sequences, the ``means``, and the number of ``short`` lists.
     ``missing`` is the number of lists without an item.
     """
 
-    values: dict[str, Values] = field(default_factory=dict)
-    weights: dict[str, Values] = field(default_factory=dict)
-    means: dict[str, float] = field(default_factory=dict)
-    short: dict[str, int] = field(default_factory=dict)
-    missing: int = 0
+    values: Mapping[str, Values]
+    weights: Mapping[str, Values]
+    means: Mapping[str, float]
+    short: Mapping[str, int]
+    missing: int
 
 
-def _judge(known: SequenceContext, metrics: Mapping[str, SequenceMetric], made: Generated, judged: _Judged) -> None:
-    """Add to ``judged`` the values and means of the sequences that a system generated, computed block by block.
+def _judge(known: SequenceContext, metrics: Mapping[str, SequenceMetric], made: Generated) -> _Judged:
+    """Return the values and means of the sequences that a system generated, computed block by block.
 
     A metric computed from the mean of another one, such as perplexity, is replaced by that one. ``known`` is the data
     that metrics read.
     """
-    lengths, columns = made.lengths, dict[str, PerSequence]()
-    judged.missing = int(np.count_nonzero(lengths == 0))
+    lengths, columns, means = made.lengths, dict[str, PerSequence](), dict[str, float]()
     for heading, metric in metrics.items():
         metric.ready(known, made)
-        is_short = (lengths > 0) & (lengths < (metric.k or 0))
-        judged.short[heading] = int(np.count_nonzero(is_short))
         if isinstance(metric, WholeSequenceMetric):
-            judged.means[heading] = metric.measure(known, made.items[:, : metric.k])
+            means[heading] = metric.measure(known, made.items[:, : metric.k])
         elif isinstance(metric, FunctionOfMean | PerSequence):
             columns[heading] = metric.part if isinstance(metric, FunctionOfMean) else metric
-
     values, weights = measure_blocks(
         columns, len(made), lambda begin, end: SequenceBlock(known, made, begin, end), size=SEQUENCES_PER_BLOCK,
         threads=known.threads,
     )  # fmt: skip
-    judged.values |= values
-    judged.weights |= weights
-    judged.means |= {heading: mean_of(column, weights.get(heading)) for heading, column in values.items()}
+    means |= {heading: mean_of(column, weights.get(heading)) for heading, column in values.items()}
+    short = {
+        heading: int(np.count_nonzero((lengths > 0) & (lengths < (metric.k or 0))))
+        for heading, metric in metrics.items()
+    }
+    return _Judged(values, weights, means, short, int(np.count_nonzero(lengths == 0)))
 
 
 def _assemble(
@@ -215,13 +200,19 @@ def _assemble(
     keys = [(name, heading) for name in judged for heading in metrics]
     rows = [_row(len(known.fold.test), metrics[key[1]], key, judged[key[0]], columns.get(key)) for key in keys]
     pairs = known.given_pairs()
-    similar = () if pairs is None else diagnose("similarities", pairs=pairs.pairs, given=pairs.given)
-    units = pl.Series(np.arange(len(known.fold.test)))
-    scores = finish(units, metrics, rows, finite, weights, uncertainty, threads=known.threads)
+    scores = finish(
+        pl.Series(np.arange(len(known.fold.test))), metrics, rows, finite, weights, uncertainty, threads=known.threads
+    )
     kept = [key for key in columns if isinstance(metrics[key[1]], PerSequence)]
+    of_mean = {heading: one.of_mean for heading, one in metrics.items() if isinstance(one, FunctionOfMean)}
     return replace(
         scores,
-        rows=tuple(_of_mean(metrics[row.metric], row) for row in scores.rows),
+        rows=tuple(
+            replace(row, mean=of(row.mean), low=of(row.low), high=of(row.high))
+            if (of := of_mean.get(row.metric))
+            else row
+            for row in scores.rows
+        ),
         per_unit={key: finite[key] for key in kept},
         per_unit_weights={key: weights[key] for key in kept if key in weights},
         settings={
@@ -230,7 +221,11 @@ def _assemble(
             "metrics": {heading: str(metric) for heading, metric in metrics.items()},
             "interval": asdict(uncertainty),
         },
-        findings=(*diagnose("sequence fold", fold=known.fold), *similar, *gaps),
+        findings=(
+            *diagnose("sequence fold", fold=known.fold),
+            *(diagnose("similarities", **pairs) if pairs else ()),
+            *gaps,
+        ),
     )
 
 
@@ -257,10 +252,3 @@ def _row(n: int, metric: SequenceMetric, key: tuple[str, str], runs: list[_Judge
         undefined=undefined,
         accompanying=accompanying,
     )
-
-
-def _of_mean(metric: SequenceMetric, row: Summary) -> Summary:
-    """Return the row of a metric that is a function of another one's mean, from the row of that mean."""
-    if not isinstance(metric, FunctionOfMean):
-        return row
-    return replace(row, mean=metric.of_mean(row.mean), low=metric.of_mean(row.low), high=metric.of_mean(row.high))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from recassay.arrays import Float, Int32, Int64
+from recassay.arrays import Float, Int32
 from recassay.columnar.identity import id_keys
 from recassay.columnar.vocabulary import Vocabulary, rows_in_table
 from recassay.data.features import Features
@@ -63,8 +63,7 @@ def read_seeds(seeds: Any, train: Sequences, items: TableSource = None) -> Seeds
     >>> [codes.tolist() for codes in read_seeds({"genre": ["Pop"]}, train, features).sets]
     [[0, 1]]
     """
-    ids = train.item_vocabulary.ids
-    assert ids is not None, "ids of sequences are dense"
+    ids = train.item_vocabulary.stored_ids
     frame, features = _columns(_frame(seeds), items)
     if not frame.height:
         raise InputError("I361", "there are no seeds", hint=_such_as(ids))
@@ -76,9 +75,15 @@ def read_seeds(seeds: Any, train: Sequences, items: TableSource = None) -> Seeds
         times = frame[TIMESTAMP].to_numpy().astype(kind)
     names = pl.Series(labels, dtype=pl.String)
     made_up = names if ids.dtype == pl.String else pl.Series((id_keys(names) >> np.uint64(2)).astype(np.int64))
-    vocabulary = Vocabulary(pl.concat([ids, made_up.cast(ids.dtype)]))
-    offsets = np.arange(frame.height + 1)
-    sequences = Sequences(offsets, codes, users, times, vocabulary, user_vocabulary, "seeds")
+    sequences = Sequences(
+        np.arange(frame.height + 1),
+        codes,
+        users,
+        times,
+        Vocabulary(pl.concat([ids, made_up.cast(ids.dtype)])),
+        user_vocabulary,
+        "seeds",
+    )
     if SEQUENCE not in frame.columns:
         frame = frame.with_columns(pl.Series(SEQUENCE, np.arange(frame.height)))
     given = [name for name in (SEQUENCE, ITEM, *features) if name in frame.columns]
@@ -116,9 +121,11 @@ def _columns(frame: pl.DataFrame, items: TableSource) -> tuple[pl.DataFrame, lis
         known = items.columns if isinstance(items, Features) else tuple(read_table(items, "items").columns)
     features = [name for name in others if name in known and name != ITEM]
     if items is not None and not features:
-        what = f"no column of the seeds ({', '.join(frame.columns)}) is a column of the items ({', '.join(known)})"
-        hint = "name the column of the seeds as in the table of items, or leave items= out"
-        raise InputError("I361", what, hint=hint)
+        raise InputError(
+            "I361",
+            f"no column of the seeds ({', '.join(frame.columns)}) is a column of the items ({', '.join(known)})",
+            hint="name the column of the seeds as in the table of items, or leave items= out",
+        )
     rest = [name for name in others if name not in features]
     if not rest:
         return frame, features
@@ -136,14 +143,21 @@ def _fitting_items(
 
     A seed that one item fits has the code of this item, so it is no set.
     """
-    given = frame.select(name for name in (ITEM, *features) if name in frame.columns)
-    members = {name: _members(name, items, ids) for name in features}
+    columns = [name for name in (ITEM, *features) if name in frame.columns]
+    members: dict[str, dict[str, Any]] = {}  # codes of items, by column of features and value as text
+    for name in features:
+        groups = read_memberships(items, name, "items")
+        members[name] = dict(zip(groups.names, groups.places(ids, "item"), strict=True))
     codes, sets, labels = np.empty(frame.height, np.int32), list[Int32](), list[str]()
-    for row, number in _distinct(given) if given.width else [({}, np.arange(frame.height))]:
+    alike = (
+        frame.with_row_index("row").group_by(pl.lit(0).alias("every seed"), *columns, maintain_order=True).agg("row")
+    )
+    for seed in alike.iter_rows(named=True):
+        number, row = np.array(seed["row"]), {name: seed[name] for name in columns if seed[name] not in (None, "")}
         fitting = np.arange(ids.len(), dtype=np.int32)
         for name, value in row.items():
-            alike = rows_in_table(pl.Series([value]), ids) if name == ITEM else members[name].get(str(value), [])
-            fitting = np.intersect1d(fitting, alike).astype(np.int32)
+            having = rows_in_table(pl.Series([value]), ids) if name == ITEM else members[name].get(str(value), [])
+            fitting = np.intersect1d(fitting, having).astype(np.int32)
         if not fitting.size:
             raise _no_item(row, number.size, frame.height, members, ids)
         if fitting.size > 1:
@@ -151,22 +165,6 @@ def _fitting_items(
             labels.append(", ".join(f"{name}={value}" for name, value in row.items()) or "any item")
         codes[number] = fitting[0] if fitting.size == 1 else ids.len() + len(sets) - 1
     return codes, sets, labels
-
-
-def _distinct(given: pl.DataFrame) -> list[tuple[dict[str, Any], Int64]]:
-    """Return the distinct rows of a table, without missing values, each with the numbers of its rows."""
-    grouped = given.with_row_index("row").group_by(given.columns, maintain_order=True).agg("row")
-    found = []
-    for row in grouped.iter_rows(named=True):
-        numbers = np.array(row.pop("row"))
-        found.append(({name: value for name, value in row.items() if value not in (None, "")}, numbers))
-    return found
-
-
-def _members(name: str, items: TableSource, ids: pl.Series) -> dict[str, Any]:
-    """Return the codes of the items that have each value of a column of features, by the value as text."""
-    groups = read_memberships(items, name, "items")
-    return dict(zip(groups.names, groups.places(ids, "item"), strict=True))
 
 
 def _no_item(
@@ -188,21 +186,21 @@ def _such_as(ids: pl.Series) -> str:
 
 def _users(frame: pl.DataFrame, train: Sequences) -> tuple[Int32, Vocabulary]:
     """Return the user code of each seed, and the vocabulary of users with those that ``train`` does not have."""
-    known = train.user_vocabulary.ids
-    assert known is not None, "ids of sequences are dense"
+    known = train.user_vocabulary.stored_ids
     if USER in frame.columns:
         users = frame[USER]
     else:
         texts = pl.Series([f"seed {number}" for number in range(frame.height)])
         users = texts if known.dtype == pl.String else (-1 - pl.Series(np.arange(frame.height))).cast(known.dtype)
     if (users.dtype == pl.String) != (known.dtype == pl.String):
-        what = f"users of seeds are {users.dtype}, users of the training sequences {known.dtype}"
-        raise InputError("I403", what, hint="give both as text or both as integers")
-    codes = np.array(rows_in_table(users, known))
-    unknown = users.filter(pl.Series(codes < 0))
-    new = unknown.unique(maintain_order=True)
-    codes[codes < 0] = known.len() + rows_in_table(unknown, new)
-    return codes.astype(np.int32), Vocabulary(pl.concat([known, new.cast(known.dtype)]))
+        raise InputError(
+            "I403",
+            f"users of seeds are {users.dtype}, users of the training sequences {known.dtype}",
+            hint="give both as text or both as integers",
+        )
+    new = users.filter(pl.Series(rows_in_table(users, known) < 0)).unique(maintain_order=True)
+    ids = pl.concat([known, new.cast(known.dtype)])
+    return rows_in_table(users, ids).astype(np.int32), Vocabulary(ids)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,7 @@ from recassay.columnar.vocabulary import Vocabulary, id_types_differ
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.io.edge import reading
-from recassay.data.io.parquet import scan_parquet
-from recassay.data.io.sources import PARQUET_SUFFIXES
+from recassay.data.io.parquet import PARQUET_SUFFIXES, scan_parquet
 from recassay.data.read import read_interactions
 from recassay.data.times import TimeValues, time_values
 from recassay.errors import InputError, UsageError

@@ -17,19 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Bool, Float, Int32, Int64
 from recassay.columnar._sets import distance, is_empty_set
 
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 Words = NDArray[np.uint64]
-Table = NDArray[np.float64]
 
 
 @njit(nogil=True, inline="always")
 def _apart(
-    masks: Words, feature_offsets: Int64, feature_codes: Int32, table: Table, cosine: bool, one: int, other: int
+    masks: Words, feature_offsets: Int64, feature_codes: Int32, table: Float, cosine: bool, one: int, other: int
 ) -> float:
     """Return the distance of items ``one`` and ``other``, from ``table`` if it is not empty, else from their features.
 
@@ -48,7 +44,7 @@ def _apart(
 @njit(nogil=True, cache=True)
 def expected_distance(
     offsets: Int64, rows: Int32, gain: Float, discount: Float,
-    masks: Words, feature_offsets: Int64, feature_codes: Int32, table: Table, cosine: bool, skip: bool, out: Float,
+    masks: Words, feature_offsets: Int64, feature_codes: Int32, table: Float, cosine: bool, skip: bool, out: Float,
 ) -> None:  # fmt: skip
     """Write to ``out[q]`` sum_p d(p) g_p D_p / sum_p d(p); D_p is a mean distance of the item at place p to others.
 
@@ -88,7 +84,7 @@ def expected_distance(
 @njit(nogil=True, cache=True)
 def profile_distance(
     offsets: Int64, rows: Int32, items: Int32, user: Int32, profile_offsets: Int64, profile_items: Int32,
-    profile_rows: Int32, masks: Words, feature_offsets: Int64, feature_codes: Int32, table: Table,
+    profile_rows: Int32, masks: Words, feature_offsets: Int64, feature_codes: Int32, table: Float,
     cosine: bool, skip: bool, out: Float,
 ) -> None:  # fmt: skip
     """Write to ``out[q]`` the mean over the items of list q of their mean distance to the items of the user's profile.
@@ -269,7 +265,7 @@ def exact_ideal(
 
 @njit(nogil=True, cache=True)
 def _by_gain(
-    top: int, amount: Float, starts: Int64, codes: Int32, left: Float, taken: NDArray[np.bool_], order: Int64,
+    top: int, amount: Float, starts: Int64, codes: Int32, left: Float, taken: Bool, order: Int64,
     gains: Float,
 ) -> int:  # fmt: skip
     """Write to ``order`` the rows with a gain, largest first, and to ``gains`` their gains; return their number.

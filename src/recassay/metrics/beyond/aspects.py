@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Int32, Int64
 from recassay.columnar._sets import feature_shares
 from recassay.columnar.layout import readonly
 from recassay.data.features import gather_sets
@@ -17,7 +17,7 @@ from recassay.metrics.base import Accuracy, UnitMetric, Values
 from recassay.metrics.beyond import _kernels
 from recassay.metrics.beyond.base import item_codes, values_at_places
 from recassay.metrics.context import ContextLookup
-from recassay.metrics.credit import NoFormula, RankFormula
+from recassay.naming.named import COUNT
 
 AspectSource = Literal["features", "subprofiles"]
 Intents = Literal["relevant", "profile"]
@@ -31,8 +31,8 @@ class AspectSets(NamedTuple):
     Row r has ``codes[starts[r]:starts[r + 1]]``.
     """
 
-    starts: NDArray[np.int64]
-    codes: NDArray[np.int32]
+    starts: Int64
+    codes: Int32
 
 
 class AspectBlock(NamedTuple):
@@ -44,7 +44,7 @@ class AspectBlock(NamedTuple):
 
     shown: AspectSets
     wanted: AspectSets
-    width: NDArray[np.int64]
+    width: Int64
     mined: Subprofiles | None
 
     @property
@@ -77,14 +77,9 @@ class WithAspects(UnitMetric):
     needs: ClassVar[frozenset[str]] = frozenset({"items"})
 
     aspects: AspectSource = "features"
-    k1: int = 10
-    k2: int = 10
+    k1: Annotated[int, COUNT] = 10
+    k2: Annotated[int, COUNT] = 10
     liked_from: float | None = None
-
-    def validate(self) -> None:
-        for name in ("k1", "k2"):
-            if getattr(self, name) < 1:
-                raise self.refuse(name, "it must be a number of neighbours, at least 1")
 
     @property
     def needed(self) -> frozenset[str]:
@@ -137,15 +132,13 @@ class AspectMetric(WithAspects, Accuracy):
     """A metric of the aspects (features, or tastes of the user) of the relevant items of a list."""
 
     family: ClassVar[str] = "beyond"
+    no_formula: ClassVar[str] = "the credit of an item depends on the aspects of the items above it"
 
-    def rank_formula(self) -> RankFormula:
-        return NoFormula("the credit of an item depends on the aspects of the items above it")
-
-    def is_relevant(self, lists: AlignedBlock) -> NDArray[np.bool_]:
+    def is_relevant(self, lists: AlignedBlock) -> Bool:
         """Return, for each row of the truth that belongs to the block, whether its item is relevant."""
         return np.asarray(lists.truth.gains[lists.truth_rows] >= self.relevant_from)
 
-    def judgeable(self, lists: AlignedBlock) -> NDArray[np.bool_]:
+    def judgeable(self, lists: AlignedBlock) -> Bool:
         """Return a mask of the queries for which the metric is defined: some relevant item has a feature or taste."""
         return self.wanted_aspects(lists) > 0
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Int32, Int64
 from recassay.columnar.layout import ranges, row_groups
 from recassay.columnar.vocabulary import Recoding
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import UnitMetric, Values, range_sums
-from recassay.metrics.credit import NoFormula, RankFormula
 from recassay.metrics.ranking.ndcg import discounts
 
 Discount = Literal["none", "log"]
@@ -27,11 +28,9 @@ class ListMetric(UnitMetric):
 
     family: ClassVar[str] = "beyond"
     describes: ClassVar[bool] = True
+    no_formula: ClassVar[str] = "it reads all items of a list, not the ranks of relevant ones"
 
     empty: Literal["undefined", "zero"] = "undefined"
-
-    def rank_formula(self) -> RankFormula:
-        return NoFormula("it reads all items of a list, not the ranks of relevant ones")
 
     def judge(self, lists: AlignedBlock) -> Values:
         """Return the value of each list of a block; for empty lists it may be anything."""
@@ -44,27 +43,18 @@ class ListMetric(UnitMetric):
         return np.where(lists.length > 0, values, np.nan if self.empty == "undefined" else 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class ItemValues:
-    """A value for each item of the training log (``table``), and last the value of items outside the log."""
-
-    recoding: Recoding
-    table: Values
-
-    def at(self, lists: AlignedBlock, k: int | None) -> Values:
-        """Return the value in ``table`` of each of the first k items of every list, one list after the other."""
-        return self.table[item_codes(lists, k, self.recoding)]  # code -1 of an unknown item reads the last number
+# A function of lists and k that returns a value for each of the first k places of every list, one list after the other.
+PlaceValues = Callable[[AlignedBlock, int | None], NDArray[Any]]
 
 
-@dataclass(frozen=True, eq=False)
-class RowValues:
-    """A value for each row of a run (``rows``)."""
+def item_values(recoding: Recoding, table: Values) -> PlaceValues:
+    """Return the values of items from a ``table`` of the items of the training log, and last of all other items."""
+    return lambda lists, k: table[item_codes(lists, k, recoding)]  # code -1 of an unknown item reads the last number
 
-    rows: Values
 
-    def at(self, lists: AlignedBlock, k: int | None) -> Values:
-        """Return the values of the first k rows of each list (of all rows if k is None), one list after the other."""
-        return self.rows[lists.places(k)[1]]
+def row_values(rows: Values) -> PlaceValues:
+    """Return the values of items from a value for each row of a run."""
+    return lambda lists, k: rows[lists.places(k)[1]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,17 +81,17 @@ class StreamMoments(Protocol):
     def popularity(self) -> ItemPopularity:
         """Return the popularity of each recommended item (row of the run) at the time of its list."""
 
-    def listed_unexpected(self, m: int) -> NDArray[np.bool_]:
+    def listed_unexpected(self, m: int) -> Bool:
         """Return whether each recommended item (row of the run) is new to the user and not among the m most popular."""
 
-    def chosen_unexpected(self, m: int) -> NDArray[np.bool_]:
+    def chosen_unexpected(self, m: int) -> Bool:
         """Return whether the item of each event is new to the user and not among the m most popular items."""
 
 
-def item_codes(lists: AlignedBlock, k: int | None, recoding: Recoding) -> NDArray[np.int32]:
+def item_codes(lists: AlignedBlock, k: int | None, recoding: Recoding) -> Int32:
     """Return the code of the item in each of the first k places, translated by ``recoding``; -1 if it has no code."""
 
-    def look_up() -> NDArray[np.int32]:
+    def look_up() -> Int32:
         _, rows = lists.places(k)
         return recoding(lists.alignment.run.items[rows])
 
@@ -129,7 +119,7 @@ def ratio(above: Values, below: NDArray[Any]) -> Values:
     return out
 
 
-def rank_weights(offsets: NDArray[np.int64], discount: Discount) -> Values:
+def rank_weights(offsets: Int64, discount: Discount) -> Values:
     """Return the weight of each place of lists, list after list: 1, or with ``log`` 1/log2(p + 1) for place p."""
     place = ranges(0, np.diff(offsets))
     return np.asarray(place_discounts(int(place.max(initial=0)) + 1, discount)[place])
@@ -144,7 +134,7 @@ def place_discounts(places: int, discount: Discount) -> Values:
     return np.ones(places) if discount == "none" else discounts("log2p1", places)
 
 
-def relevant_places(lists: AlignedBlock, k: int | None, relevant_from: float) -> NDArray[np.bool_]:
+def relevant_places(lists: AlignedBlock, k: int | None, relevant_from: float) -> Bool:
     """Return, for the first k places of each list, one list after the other, whether they hold a relevant item."""
     return values_at_places(lists, k, lists.is_relevant(relevant_from))
 
@@ -163,7 +153,7 @@ def values_at_places(lists: AlignedBlock, k: int | None, values: NDArray[Any]) -
     return found
 
 
-def ordered_by_popularity(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def ordered_by_popularity(counts: Int64) -> Int64:
     """Return the items by descending count, ties by ascending id.
 
     >>> ordered_by_popularity(np.array([1, 5, 5])).tolist()

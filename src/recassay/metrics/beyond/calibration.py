@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recassay.arrays import Int32, Int64
 from recassay.columnar._sets import mean_shares
 from recassay.columnar.layout import readonly, row_groups
 from recassay.data.features import Features
@@ -17,6 +17,7 @@ from recassay.metrics.base import Values
 from recassay.metrics.beyond.aspects import WithAspects
 from recassay.metrics.beyond.base import Discount, ListMetric, item_codes, rank_weights
 from recassay.metrics.context import ContextLookup
+from recassay.naming.named import INSIDE
 from recassay.threads import blocks
 
 Divergence = Literal["kl", "js", "sqrt_js", "hellinger", "tv"]
@@ -51,13 +52,8 @@ class Calibration(WithAspects, ListMetric):
     needs: ClassVar[frozenset[str]] = frozenset({"train", "items"})
 
     divergence: Divergence = "kl"
-    alpha: float = 0.01
+    alpha: Annotated[float, INSIDE] = 0.01
     rank_discount: Discount = "none"
-
-    def validate(self) -> None:
-        super().validate()
-        if not 0 < self.alpha < 1:
-            raise self.refuse("alpha", "it must lie between 0 and 1")
 
     def bind(self, lookup: ContextLookup) -> object:
         """Return ``lookup`` and what the metric reads of training profiles, as a pair.
@@ -108,9 +104,7 @@ class Calibration(WithAspects, ListMetric):
         return out
 
 
-def _taste(
-    features: Features, starts: NDArray[np.int64], stops: NDArray[np.int64], rows: NDArray[np.int32], weight: Values
-) -> Values:
+def _taste(features: Features, starts: Int64, stops: Int64, rows: Int32, weight: Values) -> Values:
     """Return the mean distribution over features (queries, features) of some items of each query; rows sum to 1.
 
     The items of query q are ``rows[starts[q]:stops[q]]``, as row numbers in the table of features, with the weights

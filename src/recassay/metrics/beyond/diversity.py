@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.arrays import Float, Int32, Int64
 from recassay.columnar.layout import readonly
 from recassay.columnar.vocabulary import Recoding
 from recassay.metrics.align import AlignedBlock
@@ -37,13 +38,13 @@ class DistanceSource:
 
     rows: Recoding  # from the run's items to the rows below
     cosine: bool
-    offsets: NDArray[np.int64]
-    codes: NDArray[np.int32]
+    offsets: Int64
+    codes: Int32
     masks: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
-    table: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    table: Float = field(default_factory=lambda: np.empty((0, 0)))
 
     @property
-    def arrays(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], bool]:
+    def arrays(self) -> tuple[NDArray[np.uint64], Int64, Int32, Float, bool]:
         """Return (masks, offsets, codes, table, cosine), the arguments that the kernels share."""
         return readonly(self.masks), readonly(self.offsets), readonly(self.codes), readonly(self.table), self.cosine
 
@@ -61,11 +62,10 @@ def distance_source(distance: Distance, lookup: ContextLookup) -> DistanceSource
     return DistanceSource(lookup.feature_rows, distance == "cosine", features.offsets, features.codes, features.masks)
 
 
-def log_item_rows(distance: Distance, lookup: ContextLookup) -> NDArray[np.int32]:
+def log_item_rows(distance: Distance, lookup: ContextLookup) -> Int32:
     """Return for each item of the training log its row in the distance source, or -1."""
-    if distance in ("training", "given"):
-        return np.arange(lookup.train.n_items, dtype=np.int32)
-    return lookup.train_feature_rows
+    of_log = distance in ("training", "given")
+    return np.arange(lookup.train.n_items, dtype=np.int32) if of_log else lookup.train_feature_rows
 
 
 @dataclass(frozen=True, repr=False)
@@ -208,7 +208,7 @@ class EPD(Diversity):
         return super().bind(lookup), lookup, log_item_rows(self.distance, lookup)
 
     def judge(self, lists: AlignedBlock) -> Values:
-        bound: tuple[DistanceSource, ContextLookup, NDArray[np.int32]] = lists.bound(self)
+        bound: tuple[DistanceSource, ContextLookup, Int32] = lists.bound(self)
         distances, lookup, profile_rows = bound
         offsets, _ = lists.places(self.k)
         rows, items = item_codes(lists, self.k, distances.rows), item_codes(lists, self.k, lookup.train_items)

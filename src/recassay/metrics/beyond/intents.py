@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Int32, Int64
 from recassay.columnar.layout import readonly
 from recassay.data.features import Features
 from recassay.metrics.align import AlignedBlock
@@ -18,7 +18,7 @@ from recassay.metrics.beyond.aspects import AspectGains, AspectMetric, IntentMet
 from recassay.metrics.beyond.base import ListMetric, item_codes, place_discounts, ratio, relevant_places
 from recassay.metrics.context import ContextLookup
 from recassay.metrics.ranking.err import Satisfying
-from recassay.naming.named import Departure
+from recassay.naming.named import UP_TO_1, Departure
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,9 +72,7 @@ class SubtopicRecall(ListMetric):
         return ratio(n_found, n_all)
 
 
-def _distinct(
-    features: Features, offsets: NDArray[np.int64], rows: NDArray[np.int32], counted: NDArray[np.bool_]
-) -> Values:
+def _distinct(features: Features, offsets: Int64, rows: Int32, counted: Bool) -> Values:
     """Return the number of different features among the counted items of each list.
 
     The rows of list q are ``rows[offsets[q]:offsets[q + 1]]``.
@@ -156,14 +154,11 @@ class AlphaNDCG(AspectMetric):
         ),
     )
 
-    alpha: float = 0.5
+    alpha: Annotated[float, UP_TO_1] = 0.5
     ideal: Literal["greedy", "exact", "ranksys"] = "greedy"
     clip: bool = False
 
     def validate(self) -> None:
-        super().validate()
-        if not 0 <= self.alpha <= 1:
-            raise self.refuse("alpha", "it must lie between 0 and 1")
         if self.ideal == "exact" and (self.k is None or self.k > LONGEST_EXACT):
             raise self.refuse("ideal", f"the best of all lists is searched for up to {LONGEST_EXACT} ranks only")
 
@@ -207,7 +202,6 @@ class ERRIA(Satisfying, IntentMetric):
     normalise: Literal["none", "most", "ideal"] = "none"
 
     def validate(self) -> None:
-        super().validate()
         if self.normalise == "ideal" and self.intents == "profile":
             raise self.refuse(
                 "normalise", "the ideal list weights all aspects of relevant items equally, so use intents='relevant'"

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Int64
 from recassay.errors import UsageError
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import UnitMetric, Values
 from recassay.metrics.beyond.base import (
     Discount,
     ItemPopularity,
-    ItemValues,
     ListMetric,
-    RowValues,
+    PlaceValues,
     StreamMoments,
+    item_values,
     mean_over_places,
     ordered_by_popularity,
     relevant_places,
+    row_values,
 )
 from recassay.metrics.context import ContextLookup
-from recassay.metrics.credit import NoFormula, RankFormula
+from recassay.naming.named import COUNT, UP_TO_1
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,18 +37,17 @@ class MeanPopularity(ListMetric):
         """Return the numbers of items from their popularity, by default how many training users had them."""
         return popularity.counts
 
-    def bind(self, lookup: ContextLookup) -> ItemValues:
+    def bind(self, lookup: ContextLookup) -> PlaceValues:
         counts = lookup.train.item_users.astype(np.float64)
         of_all = float(lookup.train.n_users), float(counts.sum()), float(counts.size), float(counts.min(initial=np.inf))
-        return ItemValues(lookup.train_items, self.of_items(ItemPopularity(np.append(counts, 0.0), *of_all)))
+        return item_values(lookup.train_items, self.of_items(ItemPopularity(np.append(counts, 0.0), *of_all)))
 
-    def bind_at(self, moments: StreamMoments) -> RowValues:
+    def bind_at(self, moments: StreamMoments) -> PlaceValues:
         """Return the number of each recommended item on a stream (row of the run), right before its event."""
-        return RowValues(self.of_items(moments.popularity()))
+        return row_values(self.of_items(moments.popularity()))
 
     def judge(self, lists: AlignedBlock) -> Values:
-        numbers: ItemValues | RowValues = lists.bound(self)
-        return mean_over_places(lists, self.k, numbers.at(lists, self.k))
+        return mean_over_places(lists, self.k, lists.bound(self)(lists, self.k))
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,13 +62,13 @@ class Novelty(MeanPopularity):
     relevance_aware: bool = False
     relevant_from: float = 1.0
 
-    def bind(self, lookup: ContextLookup) -> ItemValues:
+    def bind(self, lookup: ContextLookup) -> PlaceValues:
         if not lookup.train.n_items:
             raise UsageError("U105", f"{self} needs a training log with rows", where=str(self))
         return super().bind(lookup)
 
     def judge(self, lists: AlignedBlock) -> Values:
-        values: Values = lists.bound(self).at(lists, self.k)
+        values: Values = lists.bound(self)(lists, self.k)
         if not self.relevance_aware:
             return mean_over_places(lists, self.k, values, self.rank_discount)
         values = np.where(relevant_places(lists, self.k, self.relevant_from), values, 0.0)
@@ -135,7 +135,7 @@ class EFD(Novelty):
 TINY = 1e-9  # rounding can put a product such as 0.7 * 10 above the whole number it should equal
 
 
-def head_items(counts: NDArray[np.int64], *, mass: float = 0.8, share: float | None = None) -> NDArray[np.bool_]:
+def head_items(counts: Int64, *, mass: float = 0.8, share: float | None = None) -> Bool:
     """Return a mask of the items in the head, the smallest set of most popular items with ``mass`` of all events.
 
     ``counts`` are the events of each item. The item that reaches the mass belongs to the head; ties go by ascending id.
@@ -193,22 +193,15 @@ class APLT(ListMetric):
     aliases: ClassVar[tuple[str, ...]] = ("APLT", "tail_percentage")
     needs: ClassVar[frozenset[str]] = frozenset({"train"})
 
-    head_mass: float = 0.8
-    head_share: float | None = None
+    head_mass: Annotated[float, UP_TO_1] = 0.8
+    head_share: Annotated[float | None, UP_TO_1] = None
 
-    def validate(self) -> None:
-        if not 0 <= self.head_mass <= 1:
-            raise self.refuse("head_mass", "it must be a share of the training events, from 0 to 1")
-        if self.head_share is not None and not 0 <= self.head_share <= 1:
-            raise self.refuse("head_share", "it must be a share of the training items, from 0 to 1")
-
-    def bind(self, lookup: ContextLookup) -> ItemValues:
+    def bind(self, lookup: ContextLookup) -> PlaceValues:
         in_head = head_items(lookup.train.item_events, mass=self.head_mass, share=self.head_share)
-        return ItemValues(lookup.train_items, np.append(~in_head, True).astype(np.float64))
+        return item_values(lookup.train_items, np.append(~in_head, True).astype(np.float64))
 
     def judge(self, lists: AlignedBlock) -> Values:
-        tail: ItemValues = lists.bound(self)
-        return mean_over_places(lists, self.k, tail.at(lists, self.k))
+        return mean_over_places(lists, self.k, lists.bound(self)(lists, self.k))
 
 
 @dataclass(frozen=True, repr=False)
@@ -249,15 +242,11 @@ class UserCoverage(UnitMetric):
     name = "user_coverage"
     family: ClassVar[str] = "beyond"
     describes: ClassVar[bool] = True
+    no_formula: ClassVar[str] = "it counts users with a list, not relevant items"
 
-    min_items: int = 1
-
-    def rank_formula(self) -> RankFormula:
-        return NoFormula("it counts users with a list, not relevant items")
+    min_items: Annotated[int, COUNT] = 1
 
     def validate(self) -> None:
-        if self.min_items < 1:
-            raise self.refuse("min_items", "it must be at least 1; every user gets 0 items")
         if self.k is not None and self.min_items > self.k:
             raise self.refuse("min_items", f"it must be at most the cut-off, {self.k}")
 

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Int32, Int64
 from recassay.columnar.layout import row_groups
-from recassay.columnar.vocabulary import Recoding
 from recassay.data.interactions import Interactions
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, UnitMetric, Values, range_sums
-from recassay.metrics.beyond.base import ListMetric, RowValues, StreamMoments, item_codes, ordered_by_popularity
+from recassay.metrics.beyond.base import (
+    ListMetric,
+    PlaceValues,
+    StreamMoments,
+    item_codes,
+    ordered_by_popularity,
+    row_values,
+)
 from recassay.metrics.context import ContextLookup
-from recassay.metrics.credit import NoFormula, RankFormula
+from recassay.naming.named import AT_LEAST_0
 
 
 @dataclass(frozen=True, eq=False)
 class ExpectedItems:
     """The items that each user can expect: the m most popular of the training log and the user's own profile."""
 
-    owned: NDArray[np.int64]  # a number for each user and item of the training log, ascending
-    popular: NDArray[np.bool_]  # for each training item, and False for items that are not there
+    owned: Int64  # a number for each user and item of the training log, ascending
+    popular: Bool  # for each training item, and False for items that are not there
 
     @classmethod
     def of(cls, train: Interactions, m: int) -> ExpectedItems:
@@ -33,28 +39,12 @@ class ExpectedItems:
         offsets, items = train.by_user
         return cls(row_groups(offsets) * train.n_items + items, popular)
 
-    def is_unexpected(self, user: NDArray[np.int32], item: NDArray[np.int32]) -> NDArray[np.bool_]:
+    def is_unexpected(self, user: Int32, item: Int32) -> Bool:
         """Return whether each item is unexpected for the user in the same row; both are codes of the training log."""
         number = user.astype(np.int64) * (self.popular.size - 1) + item
         at = np.searchsorted(self.owned, number)
         owned = (np.append(self.owned, -1)[at] == number) & (user >= 0) & (item >= 0)
         return np.asarray(~(owned | self.popular[item]))
-
-
-@dataclass(frozen=True, eq=False)
-class UnexpectedRows:
-    """Rows of a run whose items their users could not expect; ``users`` are the users' codes in the training log."""
-
-    expected: ExpectedItems
-    recoding: Recoding
-    users: NDArray[np.int32]
-
-    def at(self, lists: AlignedBlock, k: int | None) -> NDArray[np.bool_]:
-        """Return whether each of the first k places of the lists holds an unexpected item, list after list."""
-        query = row_groups(lists.places(k)[0])
-        return self.expected.is_unexpected(
-            self.users[lists.begin : lists.end][query], item_codes(lists, k, self.recoding)
-        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,11 +58,7 @@ class Unexpected(UnitMetric):
     cutoff: ClassVar[Literal["required", "optional", "none"]] = "required"
     needs: ClassVar[frozenset[str]] = frozenset({"train"})
 
-    m: int | None = None
-
-    def validate(self) -> None:
-        if self.m is not None and self.m < 0:
-            raise self.refuse("m", "it must be a number of popular items, at least 0")
+    m: Annotated[int | None, AT_LEAST_0] = None
 
     @property
     def n_popular(self) -> int:
@@ -101,18 +87,23 @@ class Unexpectedness(Unexpected, ListMetric):
     divide_by: Literal["k", "list"] = "k"
     empty: Literal["undefined", "zero"] = "zero"
 
-    def bind(self, lookup: ContextLookup) -> UnexpectedRows:
+    def bind(self, lookup: ContextLookup) -> PlaceValues:
         expected = ExpectedItems.of(lookup.train, self.n_popular)
-        return UnexpectedRows(expected, lookup.train_items, lookup.train_users)
+        recoding, users = lookup.train_items, lookup.train_users
 
-    def bind_at(self, moments: StreamMoments) -> RowValues:
+        def at_places(lists: AlignedBlock, k: int | None) -> Bool:
+            query = row_groups(lists.places(k)[0])
+            return expected.is_unexpected(users[lists.begin : lists.end][query], item_codes(lists, k, recoding))
+
+        return at_places
+
+    def bind_at(self, moments: StreamMoments) -> PlaceValues:
         """Return which recommended items on a stream (rows of the run) are unexpected right before their events."""
-        return RowValues(moments.listed_unexpected(self.n_popular).astype(np.float64))
+        return row_values(moments.listed_unexpected(self.n_popular).astype(np.float64))
 
     def judge(self, lists: AlignedBlock) -> Values:
-        unexpected: UnexpectedRows | RowValues = lists.bound(self)
         offsets, _ = lists.places(self.k)
-        new = unexpected.at(lists, self.k)
+        new = lists.bound(self)(lists, self.k)
         shown = np.full(lists.size, self.k) if self.divide_by == "k" else np.maximum(np.diff(offsets), 1)
         return range_sums(offsets, new) / shown
 
@@ -135,17 +126,15 @@ class Serendipity(Unexpected, Accuracy):
 
     name = "serendipity"
     family: ClassVar[str] = "beyond"
+    no_formula: ClassVar[str] = "whether an item counts depends on the training items of its user"
 
-    def rank_formula(self) -> RankFormula:
-        return NoFormula("whether an item counts depends on the training items of its user")
-
-    def bind(self, lookup: ContextLookup) -> NDArray[np.bool_]:
+    def bind(self, lookup: ContextLookup) -> Bool:
         """Return a mask of the rows of the truth whose items are unexpected for their users."""
         expected = ExpectedItems.of(lookup.train, self.n_popular)
         users = lookup.train_users[row_groups(lookup.alignment.truth.offsets)]
         return expected.is_unexpected(users, lookup.truth_train_items)
 
-    def bind_at(self, moments: StreamMoments) -> NDArray[np.bool_]:
+    def bind_at(self, moments: StreamMoments) -> Bool:
         """Return a mask of the events of a stream whose item is unexpected for the user.
 
         It is unexpected if it is new to the user and not among the ``m`` most popular items so far.

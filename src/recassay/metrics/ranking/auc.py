@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Int64
 from recassay.data.truth import TruthStatistics
 from recassay.errors import UsageError
 from recassay.metrics import _kernels
@@ -19,7 +19,7 @@ from recassay.metrics.credit import JudgedCounts, JudgedFormula, PairFormula, Ra
 SMOOTHING = 0.00001  # of infAP, as in trec_eval
 
 
-def share_in_order(above: Values, pairs: NDArray[np.int64] | Values | float) -> Values:
+def share_in_order(above: Values, pairs: Int64 | Values | float) -> Values:
     """Return the share of pairs in the right order, from the number ``above`` of pairs in the wrong order.
 
     A pair is a relevant item and a negative; a tie counts one half.
@@ -67,17 +67,16 @@ class AUC(Accuracy):
             )
 
     def rank_formula(self) -> RankFormula:
-        if self.negatives == "judged":
-            return JudgedFormula(_of_judged, by_judged_alone=True)
-        return PairFormula(share_in_order)
+        judged = self.negatives == "judged"
+        return JudgedFormula(_of_judged, by_judged_alone=True) if judged else PairFormula(share_in_order)
 
-    def _negatives(self, lists: AlignedBlock) -> NDArray[np.int64]:
+    def _negatives(self, lists: AlignedBlock) -> Int64:
         if self.negatives == "judged":
             return lists.nonrelevant(self.relevant_from)
         assert self.targets is not None
         return np.maximum(self.targets - lists.relevant(self.relevant_from), 0)
 
-    def judgeable(self, lists: AlignedBlock) -> NDArray[np.bool_]:
+    def judgeable(self, lists: AlignedBlock) -> Bool:
         return super().judgeable(lists) & (self._negatives(lists) > 0)
 
     def judge(self, lists: AlignedBlock) -> Values:

@@ -13,7 +13,6 @@ from recassay.metrics import _kernels
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Metric, Values
 from recassay.metrics.context import Context
-from recassay.metrics.credit import NoFormula, RankFormula
 from recassay.metrics.ranking.ndcg import LARGEST_EXPONENT
 
 
@@ -59,9 +58,7 @@ class ERR(Satisfying, Accuracy):
 
     name = "err"
     aliases = ("ERR",)
-
-    def rank_formula(self) -> RankFormula:
-        return NoFormula("the credit of an item depends on the grades of the items above it")
+    no_formula = "the credit of an item depends on the grades of the items above it"
 
     def judge(self, lists: AlignedBlock) -> Values:
         self.need_strict_order(lists)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from recassay.errors import UsageError
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values
 from recassay.metrics.credit import Credit, NoFormula, RankFormula, every_rank
+from recassay.naming.named import POSITIVE
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,12 +32,10 @@ class F1(Accuracy):
     name = "f1"
     aliases = ("f", "F1")
 
-    beta: float = 1.0
+    beta: Annotated[float, POSITIVE] = 1.0
     divide_by: Literal["k", "list"] = "k"
 
     def validate(self) -> None:
-        if self.beta <= 0:
-            raise self.refuse("beta", "it weighs recall against precision and must be above 0")
         if self.k is None and self.divide_by == "k":
             raise UsageError("U103", "f1 needs a cut-off", hint="write f1@10, or f1(divide_by='list') for whole lists")
 

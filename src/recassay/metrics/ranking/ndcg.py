@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Float, Int64
 from recassay.columnar.layout import is_one_number, ranges, row_groups
 from recassay.data.truth import TruthStatistics
 from recassay.errors import UsageError
@@ -102,7 +102,7 @@ class DCG(Accuracy):
         if most > LARGEST_EXPONENT:
             raise self.refuse("gain", f"2^{most:g} is too large; the truth has a gain of {statistics.max_gain:g}")
 
-    def gains(self, grade: NDArray[np.float64]) -> Values:
+    def gains(self, grade: Float) -> Values:
         """Return the gain of each grade."""
         if self.gain == "binary":
             return (grade >= self.relevant_from).astype(np.float64)
@@ -111,8 +111,7 @@ class DCG(Accuracy):
         return np.where(grade > 0, np.maximum(np.exp2(grade - self.offset) - 1.0, 0.0), 0.0)
 
     def rank_formula(self) -> RankFormula:
-        gain = float(self.gains(np.ones(1))[0])
-        return Credit("each", self.k, self._discount_at, constant(1.0), factor=gain)
+        return Credit("each", self.k, self._discount_at, constant(1.0), factor=float(self.gains(np.ones(1))[0]))
 
     def _discount_at(self, ranks: Values) -> Values:
         return discount_at(self.discount, ranks)
@@ -170,10 +169,8 @@ class NDCG(DCG):
                 hint="write ndcg(gain='binary', ideal='k')@10",
             )
 
-    def judgeable(self, lists: AlignedBlock) -> NDArray[np.bool_]:
-        if self.ideal == "judged":
-            return self._judged_ideal(lists) > 0
-        return super().judgeable(lists)
+    def judgeable(self, lists: AlignedBlock) -> Bool:
+        return self._judged_ideal(lists) > 0 if self.ideal == "judged" else super().judgeable(lists)
 
     @property
     def defined_if_relevant(self) -> bool:
@@ -186,7 +183,7 @@ class NDCG(DCG):
             return NoFormula("relevant items of gain 1 count nothing under these parameters")
         return Credit("each", self.k, self._discount_at, self._ideal_of)
 
-    def _ideal_of(self, relevant: NDArray[np.int64]) -> Values:
+    def _ideal_of(self, relevant: Int64) -> Values:
         """Return the ideal DCG for each number of relevant items in ``relevant``, if every relevant item has gain 1."""
         if self.ideal == "k":
             assert self.k is not None
@@ -197,14 +194,11 @@ class NDCG(DCG):
 
     def judge(self, lists: AlignedBlock) -> Values:
         achieved = super().judge(with_unlisted(lists) if self.unlisted == "tied" else lists)
-        ideal = self._ideal(lists)
-        return achieved / np.where(ideal > 0, ideal, 1.0)
-
-    def _ideal(self, lists: AlignedBlock) -> Values:
-        """Return the ideal DCG of each list of a block, in which gains may differ."""
         if self.ideal == "k":
-            return self._ideal_of(lists.relevant(self.relevant_from))
-        return self._judged_ideal(lists) if self.ideal == "judged" else self._retrieved_ideal(lists)
+            ideal = self._ideal_of(lists.relevant(self.relevant_from))
+        else:
+            ideal = self._judged_ideal(lists) if self.ideal == "judged" else self._retrieved_ideal(lists)
+        return achieved / np.where(ideal > 0, ideal, 1.0)
 
     def _judged_ideal(self, lists: AlignedBlock) -> Values:
         def compute() -> Values:

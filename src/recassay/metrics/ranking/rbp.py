@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recassay.arrays import Int64
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values
-from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant
+from recassay.metrics.credit import Credit, constant
+from recassay.naming.named import INSIDE, POSITIVE
 
 
 def rank_weights_of(p: float, ranks: Values) -> Values:
@@ -40,8 +41,8 @@ class RBP(Accuracy):
     aliases = ("RBP",)
     bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
 
-    p: float = 0.8
-    scale: float | None = None
+    p: Annotated[float, INSIDE] = 0.8
+    scale: Annotated[float | None, POSITIVE] = None
     normalize: bool = False
 
     @property
@@ -49,10 +50,6 @@ class RBP(Accuracy):
         return (0.0, 1.0) if self.scale is None else self.bounds
 
     def validate(self) -> None:
-        if not 0 < self.p < 1:
-            raise self.refuse("p", "persistence must lie between 0 and 1")
-        if self.scale is not None and self.scale <= 0:
-            raise self.refuse("scale", "the largest grade must be above 0")
         if self.normalize and self.scale is not None:
             raise self.refuse("normalize", "it needs binary relevance, so leave out scale")
 
@@ -63,7 +60,7 @@ class RBP(Accuracy):
         factor = 1.0 if self.scale is None else 1.0 / self.scale
         return Credit("each", k, lambda ranks: rank_weights_of(self.p, ranks), norm, factor)
 
-    def _reached(self, places: NDArray[np.int64]) -> Values:
+    def _reached(self, places: Int64) -> Values:
         """Return the value of a list whose first n items are relevant and no others, for each n in ``places``."""
         return np.asarray(1.0 - self.p**places)
 
@@ -94,15 +91,9 @@ class RBPResidual(Accuracy):
 
     name = "rbp_residual"
     higher_is_better = None
+    no_formula: ClassVar[str] = "it depends on which ranks were judged"
 
-    p: float = 0.8
-
-    def validate(self) -> None:
-        if not 0 < self.p < 1:
-            raise self.refuse("p", "persistence must lie between 0 and 1")
-
-    def rank_formula(self) -> RankFormula:
-        return NoFormula("it depends on which ranks were judged")
+    p: Annotated[float, INSIDE] = 0.8
 
     def judge(self, lists: AlignedBlock) -> Values:
         weight = rank_weights_of(self.p, np.arange(1.0, lists.depth(self.k) + 1))

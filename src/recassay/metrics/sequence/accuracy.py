@@ -8,11 +8,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Float, Int32, Int64
 from recassay.columnar.layout import readonly
 from recassay.metrics.base import Values
 from recassay.metrics.ranking.ndcg import discounts
 from recassay.metrics.sequence.base import PerSequence, PlaceSum, SequenceBlock
-from recassay.metrics.sequence.similarity import Float, Int32, Int64
 from recassay.naming.named import Departure
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Bool, Int32, Int64
 from recassay.columnar.layout import readonly
 from recassay.data.features import Features
 from recassay.data.generated import Generated
@@ -19,12 +20,7 @@ from recassay.errors import UsageError
 from recassay.metrics.base import Metric, Values
 from recassay.metrics.beyond.base import ordered_by_popularity, ratio
 from recassay.metrics.context import Context
-from recassay.metrics.credit import NoFormula, RankFormula
 from recassay.metrics.sequence.similarity import (
-    Bool,
-    GivenPairs,
-    Int32,
-    Int64,
     Similarity,
     of_features,
     of_given,
@@ -45,43 +41,31 @@ class SequenceContext:
     fold: SequenceFold
     features: Features | None = None
     similarities: Any = None
-    primitive: NDArray[np.int32] | None = None
+    primitive: Int32 | None = None
     threads: int | None = None
-
-    @property
-    def has(self) -> frozenset[str]:
-        """Return the names of the data that were given."""
-        given = {"items": self.features, "similarities": self.similarities, "primitive": self.primitive}
-        return frozenset(name for name, data in given.items() if data is not None)
+    _similarities: dict[Source, Similarity] = field(default_factory=dict, repr=False)
 
     @functools.cached_property
-    def popular(self) -> NDArray[np.int64]:
+    def popular(self) -> Int64:
         """Return the items by how often they occur in training, most often first, ties by id."""
         return ordered_by_popularity(self.fold.counts)
 
     def similarity(self, source: Source) -> Similarity:
         """Return the similarities of items from a source: ``training``, ``features`` or ``given``."""
-        if source == "training":
-            return self._training
-        return self._features if source == "features" else self._given
+        if source not in self._similarities:
+            self._similarities[source] = SIMILARITIES[source](self)
+        return self._similarities[source]
 
-    def given_pairs(self) -> GivenPairs | None:
-        """Return how many pairs of items in lists have a given similarity; None if no metric read given ones."""
-        read = vars(self).get("_given")
-        return None if read is None else read.given_pairs()
+    def given_pairs(self) -> dict[str, int]:
+        """Return the numbers of pairs of items in lists and of given similarities; {} if no metric read given ones."""
+        return self._similarities["given"].given_pairs() if "given" in self._similarities else {}
 
-    @functools.cached_property
-    def _training(self) -> Similarity:
-        return of_training(self.fold, self.threads)
 
-    @functools.cached_property
-    def _features(self) -> Similarity:
-        assert self.features is not None, "a metric that uses features requires them in ready()"
-        return of_features(self.fold, self.features.required())
-
-    @functools.cached_property
-    def _given(self) -> Similarity:
-        return of_given(self.fold, self.similarities)
+SIMILARITIES: Mapping[Source, Callable[[SequenceContext], Similarity]] = {
+    "training": lambda known: of_training(known.fold, known.threads),
+    "features": lambda known: of_features(known.fold, known.features),
+    "given": lambda known: of_given(known.fold, known.similarities),
+}
 
 
 class Matches(NamedTuple):
@@ -91,9 +75,9 @@ class Matches(NamedTuple):
     nowhere).
     """
 
-    hits: NDArray[np.bool_]  # it adds to the multiset intersection of list and reference
-    times: NDArray[np.int32]  # how often the reference has it
-    places: NDArray[np.int32]  # where the reference has it first; -1: nowhere
+    hits: Bool  # it adds to the multiset intersection of list and reference
+    times: Int32  # how often the reference has it
+    places: Int32  # where the reference has it first; -1: nowhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,27 +94,27 @@ class SequenceBlock:
     end: int
 
     @property
-    def items(self) -> NDArray[np.int32]:
+    def items(self) -> Int32:
         """Return the generated items (n, k); -1 where a list ended early."""
         return self.generated.items[self.begin : self.end]
 
     @property
-    def present(self) -> NDArray[np.bool_]:
+    def present(self) -> Bool:
         """Return a mask (n, k) of the places of the lists that hold an item."""
         return self.items >= 0
 
     @property
-    def offsets(self) -> NDArray[np.int64]:
+    def offsets(self) -> Int64:
         """Return the offsets of the whole test sequences, seeds included, in :attr:`sequences`."""
         return self.known.fold.test.offsets[self.begin : self.end + 1]
 
     @property
-    def sequences(self) -> NDArray[np.int32]:
+    def sequences(self) -> Int32:
         """Return the items of all test sequences."""
         return self.known.fold.test.items
 
     @property
-    def following(self) -> NDArray[np.int64]:
+    def following(self) -> Int64:
         """Return the length of each reference: the test sequence without its seed."""
         return np.diff(self.offsets) - 1
 
@@ -160,15 +144,13 @@ class SequenceMetric(Metric):
 
     family: ClassVar[str] = "sequence"
     cutoff: ClassVar[Literal["required", "optional", "none"]] = "required"
+    no_formula: ClassVar[str] = "it evaluates generated sequences, not ranks"
 
     @property
     def depth(self) -> int:
         """Return the number of items of a list that the metric reads, its cut-off."""
         assert self.k is not None, "a metric without a cut-off reads no list"
         return self.k
-
-    def rank_formula(self) -> RankFormula:
-        return NoFormula("it evaluates generated sequences, not ranks")
 
     def prepare(self, statistics: TruthStatistics, context: Context) -> None:
         """Raise U181: the metric cannot judge ranked lists."""
@@ -182,9 +164,9 @@ class SequenceMetric(Metric):
     def ready(self, known: SequenceContext, generated: Generated) -> None:
         """Prepare tables for all lists of a system; called once, on one thread, before blocks of them are judged."""
 
-    def must_have(self, name: str, known: SequenceContext) -> None:
-        """Raise U105 unless the named data, such as ``items``, were given."""
-        if name not in known.has:
+    def must_have(self, name: str, data: object) -> None:
+        """Raise U105 unless the ``data`` of this name, such as ``items``, were given."""
+        if data is None:
             raise UsageError("U105", f"{self} needs {GIVEN_AS[name].partition(':')[0]}", where=str(self),
                              hint=GIVEN_AS[name].partition(": ")[2])  # fmt: skip
 
@@ -240,7 +222,7 @@ class PlaceSum(PerSequence):
 class WholeSequenceMetric(SequenceMetric):
     """A metric of all lists together. It has no value per sequence."""
 
-    def measure(self, known: SequenceContext, items: NDArray[np.int32]) -> float:
+    def measure(self, known: SequenceContext, items: Int32) -> float:
         """Return the value, from the items of all lists."""
         raise NotImplementedError(f"{type(self).__name__} must define measure()")
 

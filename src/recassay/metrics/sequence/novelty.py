@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Int32
 from recassay.data.generated import Generated
 from recassay.metrics.base import Values
 from recassay.metrics.sequence.accuracy import HitShare
@@ -21,7 +21,7 @@ from recassay.metrics.sequence.base import (
     Source,
     WholeSequenceMetric,
 )
-from recassay.naming.named import Departure
+from recassay.naming.named import COUNT, Departure
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,7 +40,7 @@ class SequenceCoverage(WholeSequenceMetric):
     name = "seq_coverage"
     describes: ClassVar[bool] = True
 
-    def measure(self, known: SequenceContext, items: NDArray[np.int32]) -> float:
+    def measure(self, known: SequenceContext, items: Int32) -> float:
         shown = np.zeros(known.fold.n_items + 1, np.bool_)  # the last entry is for missing places (-1)
         shown[items] = True
         return float(np.count_nonzero(shown[:-1]) / known.fold.n_items)
@@ -93,37 +93,27 @@ class SequenceSerendipity(HitShare):
 
     name = "seq_serendipity"
 
-    k_p: int | None = None
+    k_p: Annotated[int | None, COUNT] = None
     primitive: Literal["popular", "given"] = "popular"
-
-    def validate(self) -> None:
-        if self.k_p is not None and self.k_p < 1:
-            raise self.refuse("k_p", "it must be at least 1; without obvious items it is seq_precision")
 
     def ready(self, known: SequenceContext, generated: Generated) -> None:
         if self.primitive == "given":
-            self.must_have("primitive", known)
+            self.must_have("primitive", known.primitive)
 
     def added(self, block: SequenceBlock) -> Values:
         items = block.items[:, : self.depth]
         return np.asarray(block.matches.hits[:, : self.depth] & ~self._is_obvious(block, items), np.float64)
 
-    def _is_obvious(self, block: SequenceBlock, items: NDArray[np.int32]) -> NDArray[np.bool_]:
+    def _is_obvious(self, block: SequenceBlock, items: Int32) -> Bool:
         """Return a mask (n, k) of items that the primitive recommender gives everyone, or for the same first item."""
         given = block.known.popular if self.primitive == "popular" else block.known.primitive
         assert given is not None, "a metric that uses the list requires it in ready()"
         if given.ndim == 1:
-            obvious = np.zeros(block.known.fold.n_items, np.bool_)
-            first = given[: self.k_p or self.depth]
-            obvious[first[first >= 0]] = True
-            return obvious[items]
+            return np.isin(items, given[: self.k_p or self.depth])
         found = np.zeros(items.shape, np.bool_)
         for column in given[block.begin : block.end, : self.k_p or self.depth].T:
             found |= items == column[:, None]
         return found
-
-
-NEEDS = {"features": "items", "given": "similarities"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -161,8 +151,9 @@ class SequenceDiversity(PlaceSum):
     similarity: Source = "training"
 
     def ready(self, known: SequenceContext, generated: Generated) -> None:
-        if self.similarity in NEEDS:
-            self.must_have(NEEDS[self.similarity], known)
+        if self.similarity != "training":
+            data = {"features": ("items", known.features), "given": ("similarities", known.similarities)}
+            self.must_have(*data[self.similarity])
         known.similarity(self.similarity).add_pairs(generated.items, self.depth)
 
     def added(self, block: SequenceBlock) -> Values:
@@ -189,8 +180,9 @@ class Confidence(PlaceSum):
     describes: ClassVar[bool] = True
 
     def added(self, block: SequenceBlock) -> Values:
-        chances = block.generated.chances[block.begin : block.end, : self.depth]
-        return np.where(block.present[:, : self.depth], chances, 0.0)
+        return np.where(
+            block.present[:, : self.depth], block.generated.chances[block.begin : block.end, : self.depth], 0.0
+        )
 
 
 @dataclass(frozen=True, repr=False)

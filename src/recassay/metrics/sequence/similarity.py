@@ -6,43 +6,30 @@ A table of all pairs of 200,000 items would have forty billion entries; lists of
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Bool, Float, Int32, Int64
 from recassay.columnar.layout import readonly
-from recassay.columnar.vocabulary import Recoding, Vocabulary
+from recassay.columnar.vocabulary import Recoding, rows_in_table
 from recassay.data.features import Features
 from recassay.data.io.read import read_table
 from recassay.data.sequences import SequenceFold
 from recassay.errors import InputError
 from recassay.threads import blocks, each_block
 
-Bool = NDArray[np.bool_]
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
 OfPairs = Callable[[Int64, Int64], Float]
-HasPairs = Callable[[Int64, Int64], NDArray[np.bool_]]
+HasPairs = Callable[[Int64, Int64], Bool]
 
 OWNERS_PER_BLOCK = 512
 PAIRS_PER_BLOCK = 1 << 18
 FIRST_TABLE = 1 << 12
 ROUNDING = 1e-9
 PAIR_COLUMNS = ("item_id", "other_id", "similarity")  # of a table of pairs
-
-
-@dataclass(frozen=True)
-class GivenPairs:
-    """The number of pairs of items that occur in some list, and how many of them have a similarity that was given."""
-
-    pairs: int
-    given: int
 
 
 class Similarity:
@@ -53,13 +40,11 @@ class Similarity:
     given one (None: all pairs have).
     """
 
-    def __init__(
-        self, own: Float, known: NDArray[np.bool_], of_pairs: OfPairs, has_pairs: HasPairs | None = None
-    ) -> None:
+    def __init__(self, own: Float, known: Bool, of_pairs: OfPairs, has_pairs: HasPairs | None = None) -> None:
         self.own, self.known, self.of_pairs, self.has_pairs = own, known, of_pairs, has_pairs
         self._keys, self._values, self._count = np.full(FIRST_TABLE, -1, np.int64), np.empty(FIRST_TABLE), 0
 
-    def add_pairs(self, items: NDArray[np.int32], k: int) -> None:
+    def add_pairs(self, items: Int32, k: int) -> None:
         """Compute and store the similarity of every two items that occur in the first k places of the same list.
 
         ``items`` are the lists, one per row. Call it on one thread, before other methods.
@@ -70,13 +55,15 @@ class Similarity:
         low, high = np.divmod(self._keys[missing], self.own.size)
         self._values[missing] = self.of_pairs(low, high)
 
-    def given_pairs(self) -> GivenPairs:
-        """Return how many pairs of different items occur in lists, and how many of them have a given similarity."""
+    def given_pairs(self) -> dict[str, int]:
+        """Return the number of ``pairs`` of different items in lists, and of those with a ``given`` similarity."""
         low, high = np.divmod(self._keys[self._keys >= 0], self.own.size)
-        given = low.size if self.has_pairs is None else int(self.has_pairs(low, high).sum())
-        return GivenPairs(low.size, given)
+        return {
+            "pairs": low.size,
+            "given": low.size if self.has_pairs is None else int(self.has_pairs(low, high).sum()),
+        }
 
-    def distance_sums(self, items: NDArray[np.int32], k: int) -> Float:
+    def distance_sums(self, items: Int32, k: int) -> Float:
         """Return (n, k): for each of the first k places, the sum of 1 - similarity to the items before it."""
         out = np.empty((items.shape[0], k))
         distances(readonly(items), readonly(self.own), readonly(self._keys), readonly(self._values), out)
@@ -89,8 +76,8 @@ def of_training(fold: SequenceFold, threads: int | None = None) -> Similarity:
     The similarity of two items is the cosine of two vectors: how often each occurs in each training sequence.
     """
     train, counts = fold.train, fold.counts
-    starts, numbers = occurrences(readonly(train.offsets), readonly(train.items), readonly(counts))
-    norms = squared_norms(starts, numbers).astype(np.float64)
+    starts, numbers, squares = occurrences(readonly(train.offsets), readonly(train.items), readonly(counts))
+    norms = squares.astype(np.float64)
 
     def cosine(low: Int64, high: Int64) -> Float:
         rare = counts[low] <= counts[high]
@@ -114,7 +101,7 @@ def of_training(fold: SequenceFold, threads: int | None = None) -> Similarity:
     return Similarity((counts > 0).astype(np.float64), counts > 0, cosine)
 
 
-def of_features(fold: SequenceFold, features: Features) -> Similarity:
+def of_features(fold: SequenceFold, features: Features | None) -> Similarity:
     """Return similarities of items by features: the cosine of their feature sets.
 
     An item without features has similarity 0 to every item, itself included. Raise I407 if no item of the fold has a
@@ -122,6 +109,8 @@ def of_features(fold: SequenceFold, features: Features) -> Similarity:
     """
     from scipy.sparse import csr_array
 
+    assert features is not None, "a metric that uses features requires them in ready()"
+    features = features.required()
     every = np.arange(fold.n_items, dtype=np.int32)
     rows = Recoding.between(fold.train.item_vocabulary, features.items)(every)
     if not (rows >= 0).any():
@@ -133,8 +122,9 @@ def of_features(fold: SequenceFold, features: Features) -> Similarity:
             where=features.origin,
             hint="check that both use the same ids",
         )
-    shape = (features.n_items, features.names.len())
-    has = csr_array((np.ones(features.codes.size), features.codes, features.offsets), shape)
+    has = csr_array(
+        (np.ones(features.codes.size), features.codes, features.offsets), ((features.n_items, features.names.len()))
+    )
     sizes = np.where(rows >= 0, np.diff(features.offsets)[rows], 0)
 
     def cosine(low: Int64, high: Int64) -> Float:
@@ -166,32 +156,27 @@ def matrix_of_pairs(fold: SequenceFold, table: Any) -> Any:
     frame = read_table(table, "items")
     if missing := [name for name in PAIR_COLUMNS if name not in frame.columns]:
         raise unusable(f"the table of pairs has no column {missing[0]}: there are {', '.join(frame.columns)}")
-    vocabulary = fold.train.item_vocabulary
-    assert vocabulary.ids is not None, "ids of sequences are dense"
-    ends = []
-    for name in PAIR_COLUMNS[:2]:
-        own, codes = Vocabulary.dense(frame[name])
-        ends.append(Recoding.between(own, vocabulary.ids)(codes).astype(np.int64))
-    known = (ends[0] >= 0) & (ends[1] >= 0)
-    if not known.any():
-        ours = vocabulary.ids.head(3).to_list()
-        raise unusable(f"no pair of the table has both items in the sequences (such as {', '.join(map(repr, ours))})")
-    one, other = ends[0][known], ends[1][known]
-    values = frame[PAIR_COLUMNS[2]].cast(pl.Float64).to_numpy()[known]
-    keys = np.minimum(one, other) * fold.n_items + np.maximum(one, other)
-    order = np.argsort(keys, kind="stable")
-    keys, values = keys[order], values[order]
-    first = np.append(True, keys[1:] != keys[:-1])
-    if not np.allclose(values, values[first][np.cumsum(first) - 1], rtol=0, atol=ROUNDING, equal_nan=True):
+    ids = fold.train.item_vocabulary.stored_ids
+    one, other = (rows_in_table(frame[name], ids) for name in PAIR_COLUMNS[:2])
+    listed = pl.DataFrame({"one": one, "other": other, "value": frame[PAIR_COLUMNS[2]].cast(pl.Float64)})
+    known = listed.filter(pl.col("one") >= 0, pl.col("other") >= 0)
+    if known.is_empty():
+        raise unusable(
+            f"no pair of the table has both items in the sequences (such as {', '.join(map(repr, ids.head(3)))})"
+        )
+    ends = pl.min_horizontal("one", "other").alias("low"), pl.max_horizontal("one", "other").alias("high")
+    pairs = known.group_by(*ends, maintain_order=True).agg(
+        pl.first("value"), differ=pl.max("value") - pl.min("value") > ROUNDING
+    )
+    if pairs["differ"].any():
         raise unusable("a pair is listed several times with different similarities")
-    low, high = np.divmod(keys[first], fold.n_items)
-    values, itself = values[first], np.ones(fold.n_items)
-    itself[low[low == high]] = values[low == high]
-    apart = low != high
-    low, high, values = low[apart], high[apart], values[apart]
+    itself, apart = pairs.filter(pl.col("low") == pl.col("high")), pairs.filter(pl.col("low") != pl.col("high"))
+    own = np.ones(fold.n_items)
+    own[itself["low"].to_numpy()] = itself["value"]
+    low, high = apart["low"].to_numpy(), apart["high"].to_numpy()
     every = np.arange(fold.n_items)
-    entries = np.concatenate([values, values, itself])
     places = np.concatenate([low, high, every]), np.concatenate([high, low, every])
+    entries = np.concatenate([apart["value"], apart["value"], own])
     return csr_array((entries, places), shape=(fold.n_items, fold.n_items))
 
 
@@ -231,36 +216,25 @@ def unusable(why: str) -> InputError:
 
 
 @njit(nogil=True, cache=True)
-def occurrences(offsets: Int64, sequences: Int32, counts: Int64) -> tuple[Int64, Int32]:
-    """Return (starts, numbers): ``numbers[starts[i]:starts[i+1]]`` are the sequences with item i.
+def occurrences(offsets: Int64, sequences: Int32, counts: Int64) -> tuple[Int64, Int32, Int64]:
+    """Return (starts, numbers, squares): ``numbers[starts[i]:starts[i + 1]]`` are the sequences with item i, ascending.
 
-    A sequence is repeated as often as it has the item. ``sequences[offsets[s]:offsets[s + 1]]`` are the items of
-    sequence s, and ``counts`` the occurrences of each item.
+    A sequence is repeated as often as it has the item, and ``squares[i]`` is the sum over sequences of the square of
+    this number. ``sequences[offsets[s]:offsets[s + 1]]`` are the items of sequence s, and ``counts`` the occurrences of
+    each item.
     """
-    starts = np.zeros(counts.size + 1, np.int64)
-    starts[1:] = np.cumsum(counts)
+    starts = np.append(0, np.cumsum(counts))
     place, numbers = starts[:-1].copy(), np.empty(sequences.size, np.int32)
+    squares, times = np.zeros(counts.size, np.int64), np.zeros(counts.size, np.int64)  # times: in the sequence so far
     for s in range(offsets.size - 1):
         for at in range(offsets[s], offsets[s + 1]):
             item = sequences[at]
+            again = place[item] > starts[item] and numbers[place[item] - 1] == s
+            times[item] = times[item] + 1 if again else 1
+            squares[item] += 2 * times[item] - 1
             numbers[place[item]] = s
             place[item] += 1
-    return starts, numbers
-
-
-@njit(nogil=True, cache=True)
-def squared_norms(starts: Int64, numbers: Int32) -> Int64:
-    """Return for each item i the sum over sequences of the squared number of its occurrences.
-
-    ``numbers[starts[i]:starts[i + 1]]`` are the sequences it occurs in, once per occurrence.
-    """
-    norms = np.zeros(starts.size - 1, np.int64)
-    for item in range(norms.size):
-        run = 0
-        for at in range(starts[item], starts[item + 1]):
-            run = run + 1 if at > starts[item] and numbers[at] == numbers[at - 1] else 1
-            norms[item] += 2 * run - 1
-    return norms
+    return starts, numbers, squares
 
 
 @njit(nogil=True, cache=True)

@@ -99,7 +99,6 @@ class StreamBiasedMF(Incremental):
     Reference: Koren, Bell and Volinsky, Matrix factorization techniques for recommender systems, Computer 42, 2009.
     """
 
-    name: ClassVar[str] = "StreamBiasedMF"
     reads_ratings: ClassVar[bool | None] = True
 
     factors: Annotated[int, COUNT] = 10

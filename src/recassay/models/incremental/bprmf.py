@@ -51,7 +51,6 @@ class BPRMF(Incremental):
     Online-updating regularized kernel matrix factorization models, RecSys 2008.
     """
 
-    name: ClassVar[str] = "BPRMF"
     presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {
         "mymedialite": {"learns": "user"},
         "mymedialite-items": {"learns": "user and item"},

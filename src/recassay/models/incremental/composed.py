@@ -59,7 +59,6 @@ class Ensemble(Incremental):
     Jorge and Gama, Evaluation of recommender systems in streaming environments, 2014; they define no rule.
     """
 
-    name: ClassVar[str] = "Ensemble"
     reads_ratings: ClassVar[bool | None] = None
 
     models: object
@@ -236,7 +235,6 @@ class Refitted(Incremental):
     [1.0, 1.0, -inf]
     """
 
-    name: ClassVar[str] = "Refitted"
     reads_ratings: ClassVar[bool | None] = None
 
     model: str

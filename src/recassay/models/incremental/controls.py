@@ -63,8 +63,6 @@ class StreamPopular(Incremental):
     [1.0, 2.0]
     """
 
-    name: ClassVar[str] = "StreamPopular"
-
     def start(self) -> LearningControl:
         """Return a new learner that has learned nothing."""
         return LearningControl(recent=False)
@@ -79,8 +77,6 @@ class Recent(Incremental):
     >>> learner.scores(0).tolist()
     [3.0, 2.0]
     """
-
-    name: ClassVar[str] = "Recent"
 
     def start(self) -> LearningControl:
         """Return a new learner that has learned nothing."""
@@ -114,8 +110,6 @@ class StreamRandom(Incremental):
     >>> bool((learner.scores(0) == learner.scores(0)).all()), bool((learner.scores(0) == learner.scores(1)).any())
     (True, False)
     """
-
-    name: ClassVar[str] = "StreamRandom"
 
     seed: int = 0
 

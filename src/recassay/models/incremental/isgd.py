@@ -130,7 +130,6 @@ class ISGD(Incremental):
     feedback, UMAP 2014, and Collaborative filtering with recency-based negative feedback, SAC 2015.
     """
 
-    name: ClassVar[str] = "ISGD"
     presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {
         "mymedialite": {"iterations": 30, "rate": 0.31, "reg_user": 0.032, "reg_item": 0.032, "update": "simultaneous"},
         "ml-1m": {"factors": 160, "iterations": 8, "rate": 0.1, "reg_user": 0.4, "reg_item": 0.4},

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -73,8 +73,6 @@ class StreamItemKNN(Incremental):
 
     Reference: Sarwar, Karypis, Konstan and Riedl, Item-based collaborative filtering, WWW 2001.
     """
-
-    name: ClassVar[str] = "StreamItemKNN"
 
     recent: Annotated[int | None, COUNT] = None
 

@@ -274,8 +274,6 @@ class UKNN(Incremental):
     Reference: Miranda and Jorge, Incremental collaborative filtering for binary ratings, WI 2008.
     """
 
-    name: ClassVar[str] = "UKNN"
-
     departures: ClassVar[tuple[Departure, ...]] = (
         Departure(
             "prequential",

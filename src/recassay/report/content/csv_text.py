@@ -8,11 +8,12 @@ programs, and are written unchanged.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 
 from recassay.data.io import write_json, write_text
 from recassay.data.io.manifest import recording
@@ -37,6 +38,17 @@ def csv_text(frame: pl.DataFrame) -> str:
     risky = [column for column in texts if column.str.contains(f"{FORMULA}|{CONTROL}").any()]
     safe = frame.with_columns(pl.Series(column.name, [cell(text) for text in column], pl.String) for column in risky)
     return safe.rename({name: str(cell(name)) for name in safe.columns}).write_csv()
+
+
+def csv_of_rows(rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> str:
+    """Return rows as CSV with the columns ``names``; what is undefined or None is an empty field.
+
+    >>> csv_of_rows([{"fold": 0, "mean": 0.5, "n": 9}, {"fold": "all", "mean": float("nan")}], ["fold", "mean"])
+    'fold,mean\\n0,0.5\\nall,\\n'
+    """
+    every = list(rows)
+    table = pl.DataFrame({name: [row.get(name) for row in every] for name in names}, strict=False)
+    return csv_text(table.with_columns(cs.float().fill_nan(None)))
 
 
 def cell(value: Any) -> Any:

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from recassay.comparison.pairs import TIES, Recheck
-from recassay.comparison.verdict import Lead, Verdict
+from recassay.comparison.pairs import TIES
+from recassay.comparison.verdict import Verdict
+from recassay.metrics.registry import known_metric
 from recassay.report.content import wording
-from recassay.report.content.grids import Grid, ResultGrids, metric_of, real
+from recassay.report.content.grids import Grid, ResultGrids, real
 from recassay.report.content.verdict import listed
 from recassay.results.finding import SEVERITIES, Finding
 from recassay.results.score_set import GIVEN
@@ -76,23 +77,13 @@ def finding_groups(findings: Iterable[Finding | Row], verdict: Verdict | None = 
         by_code.setdefault(str(row["code"]), []).append(row)
     groups = []
     for code, rows in by_code.items():
-        rows.sort(key=lambda row: (-_weight(row, verdict), -SEVERITIES.index(row["severity"])))
-        first = rows[0]
-        severity = max((str(row["severity"]) for row in rows), key=SEVERITIES.index)
-        same = all(_is_same(row, verdict) for row in rows)
-        turned = any(_is_turned(row, verdict) for row in rows)
-        groups.append(
-            FindingGroup(
-                code,
-                severity,
-                str(first["title"]),
-                tuple(rows),
-                _weight(first, verdict),
-                same,
-                turned,
-                not same and not turned and (severity != "info" or code in TOUCHING),
-            )
-        )
+        judged = [_judged(row, verdict) for row in rows]
+        order = sorted(range(len(rows)), key=lambda at: (-judged[at][0], -SEVERITIES.index(rows[at]["severity"])))
+        first, severity = rows[order[0]], max((str(row["severity"]) for row in rows), key=SEVERITIES.index)
+        same, turned = all(same for _, same, _ in judged), any(turned for *_, turned in judged)
+        unknown = not same and not turned and (severity != "info" or code in TOUCHING)
+        in_order, weight = tuple(rows[at] for at in order), judged[order[0]][0]
+        groups.append(FindingGroup(code, severity, str(first["title"]), in_order, weight, same, turned, unknown))
     return sorted(groups, key=lambda group: (-group.weight, -SEVERITIES.index(group.severity), group.code))
 
 
@@ -125,33 +116,18 @@ def _names(codes: list[str]) -> str:
     return f"{wording.series(sorted(codes))} {'name' if len(codes) > 1 else 'names'}"
 
 
-def _rechecks(row: Row, verdict: Verdict) -> list[tuple[Lead, Recheck | None]]:
-    """Return each lead that a finding is about, with its recheck without what the finding names; None without one."""
+def _judged(row: Row, verdict: Verdict) -> tuple[int, bool, bool]:
+    """Return the weight of a finding, and whether the verdict without what it names is the same, or another."""
     code = SAME_USERS.get(str(row["code"]), str(row["code"]))
     stated = {axis: row[axis] for axis in ("dataset", "split") if row.get(axis) not in (None, "", GIVEN)}
     leads = [one for one in verdict.leads if all(getattr(one.place, axis) == name for axis, name in stated.items())]
-    return [(lead, next((one for one in lead.rechecks if one.code == code), None)) for lead in leads]
-
-
-def _is_same(row: Row, verdict: Verdict) -> bool:
-    found = _rechecks(row, verdict)
-    return bool(found) and all(one is not None and one not in lead.turned for lead, one in found)
-
-
-def _is_turned(row: Row, verdict: Verdict) -> bool:
-    return any(one in lead.turned for lead, one in _rechecks(row, verdict))
-
-
-def _weight(row: Row, verdict: Verdict) -> int:
-    if _is_turned(row, verdict):
-        return 2
-    if row["severity"] == "info":
-        return 0
-    if _is_same(row, verdict):
-        return 1
+    again = [(lead, next((one for one in lead.rechecks if one.code == code), None)) for lead in leads]
+    turned = any(one in lead.turned for lead, one in again)
+    same = bool(again) and all(one is not None and one not in lead.turned for lead, one in again)
     systems = str(row.get("system") or "").split(", ")
-    any_system = systems == [""] or row["code"] in OF_ANY_SYSTEM
-    return 2 if any_system or verdict.systems.intersection(systems) else 1
+    near = systems == [""] or row["code"] in OF_ANY_SYSTEM or bool(verdict.systems.intersection(systems))
+    weight = 2 if turned else 0 if row["severity"] == "info" else 1 if same or not near else 2
+    return weight, same, turned
 
 
 def where_of(row: Row) -> list[str]:
@@ -181,7 +157,7 @@ def family_of(metric: str) -> str:
     >>> [family_of(metric) for metric in ("ndcg@10", "ild@10", "coverage@10", "gini@10", "my own number")]
     ['accuracy', 'diversity', 'coverage', 'exposure', '']
     """
-    known = metric_of(metric)
+    known = known_metric(metric)
     if known is None:
         return ""
     module = type(known).__module__.rsplit(".", 1)[-1]

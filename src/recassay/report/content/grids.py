@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,9 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from recassay.checks.base import TARGET_SET_COLUMN
-from recassay.errors import RecassayError
-from recassay.metrics.base import Metric
-from recassay.metrics.registry import describe, parse_metric
+from recassay.metrics.registry import describe, known_metric
 from recassay.report.content import wording
 from recassay.results.score_set import GIVEN, Place
 from recassay.results.scores import PLACES, Scores
@@ -45,14 +42,14 @@ class Grid:
     @cached_property
     def higher_is_better(self) -> bool | None:
         """Return whether larger values are better; None if the metric has no better direction or is unknown."""
-        stated: list[bool | None] = [row["higher_is_better"] for row in self.rows.values() if "higher_is_better" in row]
-        known = metric_of(self.metric)
-        return stated[0] if stated else None if known is None else known.higher_is_better
+        stated = [row["higher_is_better"] for row in self.rows.values() if "higher_is_better" in row]
+        better: bool | None = stated[0] if stated else getattr(known_metric(self.metric), "higher_is_better", None)
+        return better
 
     @cached_property
     def title(self) -> str:
         """Return a sentence that describes the metric; an empty string if the metric is unknown."""
-        known = metric_of(self.metric)
+        known = known_metric(self.metric)
         return "" if known is None else describe(type(known)).title
 
     def value(self, system: str, design: str, name: str = "mean") -> float:
@@ -181,33 +178,26 @@ def result_grids(rows: Iterable[Row], comparisons: Iterable[Row], baseline: str 
     for at, table in enumerate((rows, comparisons)):
         for row in table:
             by_place.setdefault(Place.of(row)._replace(design=GIVEN), ([], []))[at].append(row)
-    return [_results_at(place, *tables, baseline) for place, tables in by_place.items() if tables[0]]
+    results = []
+    for place, (own, compared) in by_place.items():
+        whole = [row for row in own if row.get("fold", "all") == "all"]
+        folds = [row for row in own if row.get("fold", "all") != "all"]
+        if len({row["fold"] for row in folds}) == 1 and whole:
+            folds = []  # a single fold repeats the rows over all folds
+        grids = []
+        for metric in dict.fromkeys(row["metric"] for row in whole):
+            chosen = {(row["system"], design_of(row)): row for row in whole if row["metric"] == metric}
+            pairs = {(design_of(row), row["a"], row["b"]): row for row in compared if row["metric"] == metric}
+            systems, designs = (tuple(dict.fromkeys(key[part] for key in chosen)) for part in (0, 1))
+            grids.append(Grid(metric, systems, designs, chosen, pairs, baseline))
+        results += [ResultGrids(place, tuple(grids), tuple(folds), tuple(compared))] if own else []
+    return results
 
 
 def grids_of(scores: Scores, comparison: Comparison | None) -> list[ResultGrids]:
     """Return the scores of a call, in one place, as tables of systems by designs."""
-    names = ("system", "metric", "mean", "low", "high", "higher_is_better")
-    rows = [{**row.to_dict(), **{name: getattr(row, name) for name in names}} for row in scores.rows]
-    if comparison is None:
-        return result_grids(rows, ())
-    return result_grids(rows, map(dataclasses.asdict, comparison.rows), comparison.baseline)
-
-
-def _results_at(place: Place, rows: list[Row], comparisons: list[Row], baseline: str | None) -> ResultGrids:
-    whole = [row for row in rows if row.get("fold", "all") == "all"]
-    folds = [row for row in rows if row.get("fold", "all") != "all"]
-    if len({row["fold"] for row in folds}) == 1 and whole:
-        folds = []  # a single fold repeats the rows over all folds
-    metrics = dict.fromkeys(row["metric"] for row in whole)
-    grids = tuple(_grid(metric, whole, comparisons, baseline) for metric in metrics)
-    return ResultGrids(place, grids, tuple(folds), tuple(comparisons))
-
-
-def _grid(metric: str, rows: list[Row], comparisons: list[Row], baseline: str | None) -> Grid:
-    chosen = {(row["system"], design_of(row)): row for row in rows if row["metric"] == metric}
-    pairs = {(design_of(row), row["a"], row["b"]): row for row in comparisons if row["metric"] == metric}
-    systems, designs = (tuple(dict.fromkeys(key[part] for key in chosen)) for part in (0, 1))
-    return Grid(metric, systems, designs, chosen, pairs, baseline)
+    rows = map(vars, scores.rows)
+    return result_grids(rows, *((map(vars, comparison.rows), comparison.baseline) if comparison else ((),)))
 
 
 def notes(grid: Grid) -> str:
@@ -215,25 +205,12 @@ def notes(grid: Grid) -> str:
 
     The text is empty if the metric needs no sentence.
     """
-    lists = {
-        system: int(places)
-        for (system, _), row in grid.rows.items()
-        if (places := (row.get("parameters") or {}).get(PLACES)) is not None
-    }
-    parts = [wording.list_depths((grid.metric, system, places) for system, places in lists.items())]
-    known = metric_of(grid.metric)
-    if any(TARGET_SET_COLUMN in row for row in grid.rows.values()) and known is not None and known.is_uncut:
-        parts.append(f"{'Under a design it' if lists else grid.metric} is computed over every whole target set.")
-    parts.append(wording.data_notes((grid.metric, row.get("parameters") or {}) for row in grid.rows.values()))
-    return " ".join(filter(None, parts))
-
-
-def metric_of(heading: str) -> Metric | None:
-    """Return the metric with this heading, such as ``ndcg@10``; None for an unknown one."""
-    try:
-        return parse_metric(heading)
-    except RecassayError:
-        return None
+    rows, known = grid.rows.values(), known_metric(grid.metric)
+    sentences = [wording.notes(rows)]
+    if known is not None and known.is_uncut and any(TARGET_SET_COLUMN in row for row in rows):
+        which = "Under a design it" if any(PLACES in (row.get("parameters") or {}) for row in rows) else grid.metric
+        sentences.append(f"{which} is computed over every whole target set.")
+    return " ".join(filter(None, sentences))
 
 
 def design_of(row: Row) -> str:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from recassay.comparison.pairs import Recheck
@@ -15,6 +16,7 @@ from recassay.comparison.verdict import Lead, Verdict
 from recassay.report.content import wording
 from recassay.report.content.wording import place_names
 from recassay.results.score_set import GIVEN, Place
+from recassay.results.scores import worded
 
 MAX_NAMED = 4  # places or systems that a sentence names; further ones are counted
 NO_VERDICT = "There is no verdict: no system has a value by a metric that says which system is better."
@@ -38,30 +40,22 @@ class VerdictText:
     details: tuple[str, ...] = ()
     against: tuple[str, ...] = ()
 
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """Return all sentences, the headline first."""
-        return (self.headline, *self.details, *self.against)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the sentences as plain values for JSON."""
-        return {"headline": self.headline, "details": list(self.details), "against": list(self.against)}
-
-
-def verdict_text(verdict: Verdict) -> VerdictText:
-    """Return the sentences of a verdict."""
+def verdict_text(verdict: Verdict, unit: str = "user") -> VerdictText:
+    """Return the sentences of a verdict; ``unit`` is the word for what has a value."""
     leads = verdict.leads
     if not leads:
         return VerdictText(NO_VERDICT)
     names = lead_names(leads)
     headline = _single(leads[0], verdict.level, names) if len(leads) == 1 else _several(leads, names)
     details = (*_turns(leads, names), *_against_baseline(leads))
-    return VerdictText(headline, details, tuple(_contradictions(verdict)))
+    said = partial(worded, unit=unit)
+    return VerdictText(said(headline), tuple(map(said, details)), tuple(map(said, _contradictions(verdict))))
 
 
-def verdict_document(verdict: Verdict) -> dict[str, Any]:
+def verdict_document(verdict: Verdict, unit: str = "user") -> dict[str, Any]:
     """Return the verdict as plain values for JSON, together with its sentences."""
-    return {**verdict_text(verdict).to_dict(), **verdict.to_dict()}
+    return {**asdict(verdict_text(verdict, unit)), **verdict.to_dict()}
 
 
 def lead_names(leads: Iterable[Lead]) -> Mapping[Place, str]:

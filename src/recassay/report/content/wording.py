@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
 from recassay.checks.decisions import FEW_FOR_BOOTSTRAP
 from recassay.errors import printable as printable  # noqa: PLC0414  tables and pages take it from here
 from recassay.metrics.align import Conventions
 from recassay.naming.grammar import split
 from recassay.results.score_set import AXES, Place
-from recassay.results.scores import CATALOGUE_ITEMS, FEATURES, PLACES, Scores, population
+from recassay.results.scores import CATALOGUE_ITEMS, FEATURES, PLACES, Scores, plural, population, worded
 from recassay.stats.intervals import LARGE
 from recassay.stats.significance import p_phrase as p_phrase  # noqa: PLC0414
 from recassay.stats.significance import p_value as p_value  # noqa: PLC0414
@@ -45,6 +47,7 @@ TESTS = {
     "mcnemar": "McNemar test",
 }
 CATALOGUES = {"train": "training log", "truth": "truth", "items": "table of items"}
+GAINS = {"linear": "Linear", "exp2": "Exponential"}  # which items below the threshold add to
 CORRECTIONS = {
     "holm": "Holm",
     "bonferroni": "Bonferroni",
@@ -89,20 +92,17 @@ def interval(low: float, high: float, digits: int = DIGITS) -> str:
     return f"{number(low, digits)}{between}{number(high, digits)}"
 
 
-def shorten(name: str, width: int, lean: int = 0) -> str:
+def shorten(name: str, width: int) -> str:
     """Return a name, with an ellipsis in its middle if it is wider than ``width`` terminal columns.
 
-    ``lean`` moves the ellipsis to the right by about as many columns, or to the left if it is negative.
-
-    >>> shorten("bert4rec-large-v2", 11), shorten("bert4rec-large-v2", 11, lean=2), shorten("pop", 11)
-    ('bert4…ge-v2', 'bert4re…-v2', 'pop')
+    >>> shorten("bert4rec-large-v2", 11), shorten("pop", 11)
+    ('bert4…ge-v2', 'pop')
     """
     if cell_len(name) <= width:
         return name
-    head, tail = name[: len(name) // 2], name[len(name) // 2 :]
-    while cell_len(head) + cell_len(tail) >= width and (head or tail):
-        head, tail = (head[:-1], tail) if head and cell_len(head) - cell_len(tail) > 2 * lean else (head, tail[1:])
-    return f"{head}…{tail}"
+    head = width // 2
+    tail = set_cell_size(name[::-1], width - 1 - head)[::-1]
+    return f"{set_cell_size(name, head).rstrip()}…{tail.lstrip()}"
 
 
 def system_letters(count: int) -> list[str]:
@@ -111,8 +111,7 @@ def system_letters(count: int) -> list[str]:
     >>> system_letters(28)[-3:]
     ['z', 'aa', 'ab']
     """
-    alphabet = "abcdefghijklmnopqrstuvwxyz"
-    return [alphabet[i] if i < 26 else alphabet[i // 26 - 1] + alphabet[i % 26] for i in range(count)]
+    return [*ascii_lowercase, *map("".join, itertools.product(ascii_lowercase, repeat=2))][:count]
 
 
 def joined(chosen: Iterable[str]) -> str:
@@ -121,13 +120,13 @@ def joined(chosen: Iterable[str]) -> str:
     return ("," if any(len(letter) > 1 for letter in letters) else "").join(letters)
 
 
-def series(parts: Sequence[str], separator: str = ", ", last: str = " and ") -> str:
+def series(parts: Sequence[str], separator: str = ", ") -> str:
     """Return words as a list in a sentence.
 
     >>> series(["a"]), series(["a", "b", "c"])
     ('a', 'a, b and c')
     """
-    return f"{separator.join(parts[:-1])}{last}{parts[-1]}" if len(parts) > 1 else parts[0]
+    return f"{separator.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
 
 
 def conventions(scores: Scores) -> str:
@@ -141,58 +140,57 @@ def conventions(scores: Scores) -> str:
     sentences = [f"Means are over {over}"] if over else []
     sentences += [f"Conventions: {', '.join(parts)}"] if parts else []
     sentences += [f"{heading} is {full}" for heading, full in renamed.items()]
-    return f"{'; '.join(sentences)}." if sentences else ""
+    return worded(f"{'; '.join(sentences)}.", scores.unit) if sentences else ""
 
 
-def list_depths(known: Iterable[tuple[str, str, int]]) -> str:
-    """Return a sentence on how many positions metrics without a cut-off were computed over.
+def notes(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return sentences on what metrics were computed over: depth of lists, catalogue, features of items, small gains.
 
-    ``known`` are triples of metric, system and number of positions.
+    ``rows`` are those of a summary. The text is empty if no metric needs a sentence.
 
-    >>> list_depths([("mrr", "a", 10), ("map", "a", 10)])
-    'mrr and map are computed over the first 10 ranks, the longest list of the run.'
-    >>> list_depths([("mrr", "a", 10), ("mrr", "b", 100)])
+    >>> def row(metric, **parameters):
+    ...     return {"metric": metric, "system": "a", "parameters": parameters}
+    >>> notes([row("mrr", places=10), row("mrr", places=100) | {"system": "b"}])
     'mrr is computed over the longest list of each run: 10 ranks of a, 100 of b.'
-    """
-    known = list(known)
-    metrics = list(dict.fromkeys(metric for metric, _, _ in known))
-    depths = {system: depth for _, system, depth in known}
-    if not known:
-        return ""
-    which = f"{series(metrics)} {'are' if len(metrics) > 1 else 'is'}"
-    if len(set(depths.values())) == 1:
-        depth = next(iter(depths.values()))
-        return f"{which} computed over the first {depth:,} ranks, the longest list of the run{'s' * (len(depths) > 1)}."
-    each = [f"{depth:,} of {printable(name)}" for name, depth in depths.items()]
-    each[0] = each[0].replace(" of ", " ranks of ", 1)
-    return f"{which} computed over the longest list of each run: {', '.join(each)}."
-
-
-def data_notes(known: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
-    """Return sentences on the catalogue of metrics, their features of items, and gains below the threshold.
-
-    ``known`` are pairs of a metric and the parameters in its summary row.
-
-    >>> data_notes([("coverage@5", {"catalogue": "train", "catalogue_items": 723})])
+    >>> notes([row("coverage@5", catalogue="train", catalogue_items=723)])
     'Catalogue of coverage@5: 723 items of the training log.'
-    >>> data_notes([("ild@5", {"features": "18 in genres (split at ',')"}), ("eild@5", {"features": "18 in genres"})])
+    >>> notes([row("ild@5", features="18 in genres (split at ',')"), row("eild@5", features="18 in genres")])
     "Features of items for ild@5: 18 in genres (split at ','). Features of items for eild@5: 18 in genres."
-    >>> data_notes([("ndcg@5", {"gain": "linear", "relevant_from": 4.0})])
+    >>> notes([row("ndcg@5", gain="linear", relevant_from=4.0)])
     "Linear gains of ndcg@5: those below relevant_from=4 count too, as with trec_eval's -l."
     """
+    depths: dict[tuple[str, str], int] = {}
     by_note: dict[tuple[str, str], dict[str, None]] = {}
-    for metric, parameters in known:
+    for row in rows:
+        metric, parameters = row["metric"], row.get("parameters") or {}
+        if PLACES in parameters:
+            depths[metric, row["system"]] = parameters[PLACES]
         if (where := CATALOGUES.get(parameters.get("catalogue", ""))) is not None:
             size = f"{parameters[CATALOGUE_ITEMS]:,} " if CATALOGUE_ITEMS in parameters else ""
             by_note.setdefault(("Catalogue of", f"{size}items of the {where}"), {})[metric] = None
         gain, threshold = parameters.get("gain"), parameters.get("relevant_from", 1.0)
-        if gain in ("linear", "exp2") and threshold != 1:
-            what = f"{'Linear' if gain == 'linear' else 'Exponential'} gains of"
+        if gain in GAINS and threshold != 1:
             text = f"those below relevant_from={threshold:g} count too, as with trec_eval's -l"
-            by_note.setdefault((what, text), {})[metric] = None
+            by_note.setdefault((f"{GAINS[gain]} gains of", text), {})[metric] = None
         if FEATURES in parameters:
             by_note.setdefault(("Features of items for", parameters[FEATURES]), {})[metric] = None
-    return " ".join(f"{what} {', '.join(metrics)}: {text}." for (what, text), metrics in by_note.items())
+    sentences = [f"{what} {', '.join(metrics)}: {text}." for (what, text), metrics in by_note.items()]
+    return " ".join([*([_depths(depths)] if depths else []), *sentences])
+
+
+def _depths(depths: Mapping[tuple[str, str], int]) -> str:
+    """Return a sentence on how many positions metrics without a cut-off were computed over, by (metric, system).
+
+    >>> _depths({("mrr", "a"): 10, ("map", "a"): 10})
+    'mrr and map are computed over the first 10 ranks, the longest list of the run.'
+    """
+    metrics = list(dict.fromkeys(metric for metric, _ in depths))
+    by_system = {system: depth for (_, system), depth in depths.items()}
+    which = f"{series(metrics)} {'are' if len(metrics) > 1 else 'is'} computed over the"
+    each = [f"{depth:,} of {printable(name)}" for name, depth in by_system.items()]
+    if len(set(by_system.values())) == 1:
+        return f"{which} first {each[0].partition(' ')[0]} ranks, the longest list of the run{'s' * (len(each) > 1)}."
+    return f"{which} longest list of each run: {', '.join(each).replace(' of ', ' ranks of ', 1)}."
 
 
 def test_name(test: str, correction: str) -> str:
@@ -220,41 +218,26 @@ def level(scores: Scores) -> str:
 
 def method(scores: Scores, comparison: Comparison | None) -> str:
     """Return a sentence that names the method of the intervals and the test; "" if there is neither."""
-    parts = [part for part in (_interval_used(scores), test_phrase(comparison)) if part]
+    options, parts, lenient = scores.settings.get("interval", {}), [], ""
+    sizes = sorted({row.n for row in scores.rows if not math.isnan(row.low)})
+    if options.get("method") and sizes:
+        count = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+        kinds = [options["method"]]
+        if kinds == ["bootstrap"]:
+            kinds = [kind for kind, used in (("bca", sizes[0] <= LARGE), ("abc", sizes[-1] > LARGE)) if used]
+        names = " or ".join(INTERVALS.get(kind, f"{kind} interval") for kind in kinds)
+        parts.append(f"{level(scores)} {names} over {count} {scores.unit if sizes == [1] else plural(scores.unit)}")
+    if comparison is not None and comparison.rows:
+        parts.append(test_phrase(comparison))
+        if any(row.test == "bootstrap" and row.n < FEW_FOR_BOOTSTRAP for row in comparison.rows):
+            lenient = f" With fewer than {FEW_FOR_BOOTSTRAP} users this test finds too much (D004)."
     text = "; ".join(parts)
-    lenient = ""
-    if comparison is not None and any(row.test == "bootstrap" and row.n < FEW_FOR_BOOTSTRAP for row in comparison.rows):
-        lenient = f" With fewer than {FEW_FOR_BOOTSTRAP} users this test finds too much (D004)."
-    return f"{text[0].upper()}{text[1:]}.{lenient}" if text else ""
+    return worded(f"{text[:1].upper()}{text[1:]}.{lenient}", scores.unit) if text else ""
 
 
-def notes(scores: Scores) -> str:
-    """Return sentences on what metrics were computed over: positions without a cut-off, catalogue, features of items.
-
-    The text is empty if no metric needs a sentence.
-    """
-    depths = ((row.metric, row.system, row.parameters.get(PLACES)) for row in scores.rows)
-    depth = list_depths((metric, system, depth) for metric, system, depth in depths if isinstance(depth, int))
-    return " ".join(filter(None, [depth, data_notes((row.metric, row.parameters) for row in scores.rows)]))
-
-
-def _interval_used(scores: Scores) -> str:
-    options = scores.settings.get("interval", {})
-    with_interval = [row for row in scores.rows if not math.isnan(row.low)]
-    if not options.get("method") or not with_interval:
-        return ""
-    sizes = sorted({row.n for row in with_interval})
-    count = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
-    kinds = [options["method"]]
-    if kinds == ["bootstrap"]:
-        kinds = [kind for kind, used in (("bca", sizes[0] <= LARGE), ("abc", sizes[-1] > LARGE)) if used]
-    names = " or ".join(INTERVALS.get(kind, f"{kind} interval") for kind in kinds)
-    return f"{level(scores)} {names} over {count} {scores.settings.get('unit', 'user')}{'s' * (sizes != [1])}"
-
-
-def test_phrase(comparison: Comparison | None) -> str:
+def test_phrase(comparison: Comparison) -> str:
     """Return the name of the test, the correction of p-values, and the number of pairs; "" if nothing was tested."""
-    if comparison is None or not comparison.rows:
+    if not comparison.rows:
         return ""
     row = comparison.rows[0]
     name = TESTS.get(row.test, f"{row.test} test")
@@ -295,12 +278,10 @@ def short_names(systems: Iterable[str]) -> dict[str, str]:
     """
     every = list(dict.fromkeys(systems))
     forms = {name: _forms(name, every) for name in every if len(name) > WIDTH}
-    depth = max(map(len, forms.values()), default=0)
-    for at in range(depth):
-        found = {name: own[min(at, len(own) - 1)] for name, own in forms.items()}
-        shown = [found.get(name, name) for name in every]
-        if len(set(shown)) == len(shown):
-            return {name: short for name, short in found.items() if len(short) < len(name)}
+    for at in range(max(map(len, forms.values()), default=0)):
+        short = {name: own[min(at, len(own) - 1)] for name, own in forms.items()}
+        if len({short.get(name, name) for name in every}) == len(every):
+            return {name: form for name, form in short.items() if len(form) < len(name)}
     return {}
 
 
@@ -315,6 +296,5 @@ def _forms(name: str, every: list[str]) -> list[str]:
         return [shorten(name, WIDTH)]
     others = [match for other in every if other != name and (match := CALL.fullmatch(other))]
     alike = [set(split(other["parameters"])) for other in others if other["name"] == call["name"]]
-    parts = split(call["parameters"])
-    own = [part for part in parts if not all(part in other for other in alike)] if alike else []
+    own = [part for part in split(call["parameters"]) if alike and not all(part in other for other in alike)]
     return [f"{call['name']}({', '.join([*own[:size], '…'])})" for size in range(min(1, len(own)), len(own) + 1)]

@@ -1,13 +1,13 @@
 """Figures of exhibits (tables to draw) as SVG, one per facet; the same for the report page, notebooks and papers.
 
-Every figure is a plot area with two scales, and marks in it: points with lines, intervals and labels, bars, or cells.
+Every figure is a plot area with two scales, and marks in it: points with lines and intervals, bars, or cells.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +38,6 @@ from recassay.report.figures.chart import (
 from recassay.results.exhibit import Exhibit
 
 Row = dict[str, Any]
-JOINED = ("line", "step", "parallel")  # kinds whose points are joined
 HEIGHT = 230  # of the plot area
 ROW = 24  # height of a row of dots or cells
 APART = 8  # distance between the dots of two series in a row
@@ -105,11 +104,10 @@ def _draw(exhibit: Exhibit, rows: Sequence[Row], whole: Sequence[Row], names: Se
     """
     kind = exhibit.kind
     names = [] if kind == "heat" else names
-    keys, top = legend(names, lines=kind in (*JOINED, "dot")) if len(names) > 1 else ([], 4.0)
+    keys, top = legend(names, lines=kind in ("line", "dot")) if len(names) > 1 else ([], 4.0)
     area = _plot_area(exhibit, rows, whole, len(names), top + (6 if kind == "dot" else 18))
-    titles = {"dot": (exhibit.x, ""), "parallel": ("", "")}.get(kind, (exhibit.x, exhibit.y))
-    grid, reach = axes(area, *titles)
-    marks = {"parallel": _own_axes, "heat": _cells}.get(kind, _bands)(exhibit, rows, whole, area)
+    grid, reach = axes(area, exhibit.x, "" if kind == "dot" else exhibit.y)
+    marks = _cells(exhibit, rows, whole, area) if kind == "heat" else _bands(exhibit, rows, area)
     draw = _bars if kind == "bar" else _points
     for number, name in enumerate(names):
         series = [row for row in rows if exhibit.series is None or str(row[exhibit.series]) == name]
@@ -129,10 +127,6 @@ def _draw(exhibit: Exhibit, rows: Sequence[Row], whole: Sequence[Row], names: Se
 def _plot_area(exhibit: Exhibit, rows: Sequence[Row], whole: Sequence[Row], n_series: int, top: float) -> PlotArea:
     """Return the plot area of a figure: its scales, and the size that its names and cells need."""
     xs, ys = (list(dict.fromkeys(str(row[axis]) for row in rows)) for axis in (exhibit.x, exhibit.y))
-    if exhibit.kind == "parallel":
-        scales = _scales(exhibit, whole)
-        at_name = Scale(lambda pair: scales[str(pair[0])].position(pair[1]), ())
-        return PlotArea.fit(categories(xs), at_name, top=top, height=HEIGHT, width=max(WIDTH, 64 * len(xs)))
     if exhibit.kind == "dot":
         height = (ROW + APART * (n_series - 1)) * len(ys)
         x = around(_numbers(whole, exhibit.x, exhibit.low, exhibit.high), 0.06, 0.05)
@@ -178,14 +172,6 @@ def _y_scale(exhibit: Exhibit, rows: Sequence[Row]) -> Scale:
     return linear(low - margin if low < 0 else 0.0, high + margin if high > 0 or low == 0 else 0.0)
 
 
-def _scales(exhibit: Exhibit, rows: Sequence[Row]) -> Mapping[str, Scale]:
-    """Return the scale of each of the parallel axes, by name."""
-    values: dict[str, list[float]] = {}
-    for row in rows:
-        values.setdefault(str(row[exhibit.x]), []).append(float(row[exhibit.y]))
-    return {name: around(several, 0.05) for name, several in values.items()}
-
-
 # --- marks ---
 
 
@@ -194,7 +180,7 @@ def _points(exhibit: Exhibit, rows: list[Row], area: PlotArea, number: int, of: 
 
     Intervals are a band along a line, and whiskers of single points.
     """
-    if exhibit.kind in ("line", "step") and all(is_number(row[exhibit.x]) for row in rows):
+    if exhibit.kind == "line" and all(is_number(row[exhibit.x]) for row in rows):
         rows = sorted(rows, key=lambda row: row[exhibit.x])
     value = exhibit.x if exhibit.kind == "dot" else exhibit.y
 
@@ -203,10 +189,10 @@ def _points(exhibit: Exhibit, rows: list[Row], area: PlotArea, number: int, of: 
         known = row[name if _finite(row[name]) else value]
         if exhibit.kind == "dot":
             return area.across(known), area.up(row[exhibit.y]) + APART * (number - (of - 1) / 2)
-        return area.across(row[exhibit.x]), area.up((row[exhibit.x], known) if exhibit.kind == "parallel" else known)
+        return area.across(row[exhibit.x]), area.up(known)
 
-    points, joined, drawn = [at(row, value) for row in rows], exhibit.kind in JOINED and len(rows) > 1, []
-    if exhibit.low and exhibit.high and exhibit.kind != "parallel":
+    points, joined, drawn = [at(row, value) for row in rows], exhibit.kind == "line" and len(rows) > 1, []
+    if exhibit.low and exhibit.high:
         low, high = ([at(row, bound) for row in rows] for bound in (exhibit.low, exhibit.high))
         if joined:
             drawn.append(element("path", class_="b", d=path([*high, *low[::-1]], closed=True)))
@@ -214,26 +200,14 @@ def _points(exhibit: Exhibit, rows: list[Row], area: PlotArea, number: int, of: 
             pairs = [ends for row, *ends in zip(rows, low, high, strict=True) if _bounds(exhibit, row)]
             drawn += [element("path", class_="l", d=path(ends)) for ends in pairs]
     if joined:
-        drawn.append(stroke(number, _steps(points) if exhibit.kind == "step" else points))
+        drawn.append(stroke(number, points))
     if not joined or len(points) <= MAX_MARKERS:
         drawn += [marker(number, *point, _tooltip(exhibit, row)) for row, point in zip(rows, points, strict=True)]
-    if exhibit.kind == "point" and exhibit.label:
-        labels = [str(row[exhibit.label]) for row in rows]
-        short = short_names(labels)
-        drawn += [text(short[name], x + 7, y + 4, whole=name) for name, (x, y) in zip(labels, points, strict=True)]
     return drawn
 
 
-def _steps(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    corners = [(x, y) for (_, y), (x, _) in itertools.pairwise(points)]
-    return [point for pair in itertools.zip_longest(points, corners) for point in pair if point is not None]
-
-
 def _bars(exhibit: Exhibit, rows: list[Row], area: PlotArea, number: int, of: int) -> list[str]:
-    """Return the bars of series ``number`` of ``of`` as SVG elements, with whiskers for intervals.
-
-    The bars of different series are next to each other.
-    """
+    """Return the bars of series ``number`` of ``of`` as SVG elements; those of different series are side by side."""
     wide = min(0.8 * area.width / max(1, len(area.x.ticks)) / of, 48)
     zero, drawn = area.bottom if exhibit.log_y else area.up(0), []
     for row in rows:
@@ -241,9 +215,6 @@ def _bars(exhibit: Exhibit, rows: list[Row], area: PlotArea, number: int, of: in
         box = {"x": middle - wide / 2 + 0.5, "width": max(1.0, wide - 1)}
         box |= {"y": min(top, zero), "height": max(0.5, abs(zero - top))}
         drawn.append(element("rect", _tooltip(exhibit, row), class_="m", **box))
-        if exhibit.low and exhibit.high:
-            ends = [row[name if _finite(row[name]) else exhibit.y] for name in (exhibit.low, exhibit.high)]
-            drawn.append(element("path", class_="w", d=path([(middle, area.up(end)) for end in ends])))
     return drawn
 
 
@@ -281,19 +252,7 @@ def _cell_text(exhibit: Exhibit, row: Row) -> str:
     return f"{value:,}" if isinstance(value, int) else rounded(float(value), 2)
 
 
-def _own_axes(exhibit: Exhibit, _rows: Sequence[Row], whole: Sequence[Row], area: PlotArea) -> list[str]:
-    """Return the parallel axes as SVG elements, each with its first and its last tick."""
-    drawn = []
-    for name, scale in _scales(exhibit, whole).items():
-        if name in (area.x.names or ()):
-            at = area.across(name)
-            drawn.append(area.upright(at, "axis"))
-            ends = dict.fromkeys((scale.ticks[0], scale.ticks[-1]) if scale.ticks else ())
-            drawn += [text(tick.label, at + 4, area.bottom - area.height * tick.at + 4, class_="soft") for tick in ends]
-    return drawn
-
-
-def _bands(exhibit: Exhibit, rows: Sequence[Row], _whole: Sequence[Row], area: PlotArea) -> list[str]:
+def _bands(exhibit: Exhibit, rows: Sequence[Row], area: PlotArea) -> list[str]:
     """Return shaded backgrounds as SVG elements for the ranges of x where the band column of ``exhibit`` has a text.
 
     A text that has several ranges is shown in the first one only.

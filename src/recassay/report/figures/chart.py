@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 from rich.cells import cell_len
 
 from recassay.errors import printable
-from recassay.report.content.wording import shorten
+from recassay.report.content import wording
 
 WIDTH = 400  # of a figure; pages scale it up by at most half, so that its text stays legible on a phone
 COLOURS = 8  # of the palette in page.css
@@ -141,7 +141,6 @@ def colour(number: int) -> str:
 
 STEPS = (1, 2, 2.5, 5, 10)
 LONGEST = 26  # characters of a name in a figure
-LONGER = 40  # of names that look alike in fewer characters
 
 
 @dataclass(frozen=True)
@@ -187,21 +186,19 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return a short form of each name: long names lose their middle, or another part if two would look alike.
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """Return a short form of each name, as short as a figure needs; names that would look alike are numbered.
 
-    >>> list(short_names(["pop", "BPR(factors=16, regularization=0.01)"]).values())
-    ['pop', 'BPR(factors=1…zation=0.01)']
+    >>> list(short_names(["pop", "runs/of-the-first-model/in-production"]).values())
+    ['pop', 'runs/of-the-f…n-production']
     >>> list(short_names([f"BPR(factors={number}, regularization=0.01)" for number in (16, 18)]).values())
-    ['BPR(factors=16…ation=0.01)', 'BPR(factors=18…ation=0.01)']
+    ['BPR(factors=16, …)', 'BPR(factors=18, …)']
     """
     distinct = list(dict.fromkeys(names))
-    for width in (LONGEST, LONGER):
-        for lean in sorted(range(-width // 2, width // 2), key=abs):
-            short = {name: shorten(name, width, lean) for name in distinct}
-            if len(set(short.values())) == len(distinct):
-                return short
-    return {name: f"{number}: {shorten(name, LONGEST)}" for number, name in enumerate(distinct, start=1)}
+    forms = wording.short_names(distinct)
+    short = {name: wording.shorten(forms.get(name, name), LONGEST) for name in distinct}
+    alike = len(set(short.values())) < len(short)
+    return {name: f"{at}: {form}" if alike else form for at, (name, form) in enumerate(short.items(), start=1)}
 
 
 def scale_of(values: Sequence[Any], *, log: bool = False) -> Scale:
@@ -213,20 +210,16 @@ def scale_of(values: Sequence[Any], *, log: bool = False) -> Scale:
     return categories(list(dict.fromkeys(map(str, values))))
 
 
-def linear(low: float, high: float, most: int = 6) -> Scale:
-    """Return a linear scale with at most ``most`` ticks at round numbers.
+def linear(low: float, high: float) -> Scale:
+    """Return a linear scale with at most six ticks at round numbers.
 
     >>> [tick.label for tick in linear(0, 0.4).ticks]
     ['0', '0.1', '0.2', '0.3', '0.4']
     """
     low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
-    step = _step((high - low) / (most - 1))
+    step = _step((high - low) / 5)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    digits = max(0, -math.floor(math.log10(step) + 1e-9))
-    digits += round(step * 10**digits, 9) % 1 != 0  # a step of 2.5 needs one more digit
-    ticks = tuple(
-        Tick((n * step - low) / (high - low), _label(n * step, int(digits))) for n in range(first, last + 1)
-    )  # fmt: skip
+    ticks = tuple(Tick((n * step - low) / (high - low), _label(n * step)) for n in range(first, last + 1))
     return Scale(lambda value: (value - low) / (high - low), ticks)
 
 
@@ -295,11 +288,8 @@ def _step(least: float) -> float:
     return next(part * power for part in STEPS if part * power >= least * (1 - 1e-9))
 
 
-def _label(value: float, digits: int) -> str:
-    if value and (abs(value) >= 1e7 or abs(value) < 1e-5):
-        return f"{value:.3g}"
-    text = f"{value:z,.{digits}f}"
-    return "0" if float(text.replace(",", "")) == 0 else text
+def _label(value: float) -> str:
+    return f"{value + 0.0:,.12g}" if abs(value) < 1e7 else f"{value:.3g}"
 
 
 SIZE = 12  # of text

@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from recassay.checks.base import Check, diagnose, load
+from recassay.checks.base import CHECKS, Check, diagnose
 from recassay.comparison.compare import SignificanceOptions
 from recassay.data.io.manifest import manifest_of
 from recassay.engine.decisions.comparing import comparison_facts
 from recassay.report.content.distribution import UnitValues
-from recassay.report.content.grids import Row, design_of
+from recassay.report.content.grids import Row, design_of, heading
 from recassay.report.folder.results import FOLDS, ResultFolder, parts, read_results
 from recassay.results.finding import Finding
 from recassay.results.score_set import ScoreSet
@@ -57,7 +57,7 @@ def run_checks(folder: ResultFolder) -> list[CheckOutcome]:
         for finding in diagnose(about, **facts):
             rows[finding.code] = [finding.to_dict()]
     outcomes = []
-    for code, check in load().items():
+    for code, check in CHECKS.kinds.items():
         why = "" if code in rows else _why_not(check, folder, known)
         kind: Outcome = "finding" if code in rows else "not applicable" if why else "fine"
         outcomes.append(CheckOutcome(check, kind, tuple(rows.get(code, ())), why))
@@ -78,6 +78,8 @@ def _why_not(check: Check, folder: ResultFolder, known: Collection[str]) -> str:
     """
     designs = {design_of(row) for row in folder.rows}
     target_set_designs = designs - {"lists", SEQUENCES, STREAM}
+    no_stream = "" if STREAM in designs else "no stream was evaluated"
+    watched = (folder.lock.get("over_time") or {}).get("detectors")
     no_sequences = "" if SEQUENCES in designs else "no sequences were generated"
     reasons = {
         "lists": "" if "lists" in designs else "no ranked lists were scored",
@@ -88,8 +90,8 @@ def _why_not(check: Check, folder: ResultFolder, known: Collection[str]) -> str:
         "similarities": no_sequences,
         "sampled ranks": "run by recassay correct, on ranks among sampled items",
         "sampling curve": "run by ra.sampling_curve, on samples by popularity without replacement",
-        "drift": _not_watched(folder, designs),
-        "stream": "" if STREAM in designs else "no stream was evaluated",
+        "drift": no_stream or ("" if watched else "no drift detector was used"),
+        "stream": no_stream,
         "removed rows": "" if folder.lock else "run on the folds of a study",
         "absent metrics": "" if folder.lock else "run on the data sets of a study",
         "replaced runs": "" if folder.lock else "run on the runs of a study",
@@ -101,13 +103,6 @@ def _why_not(check: Check, folder: ResultFolder, known: Collection[str]) -> str:
     }
     why = reasons.get(check.about, "needs data that the folder does not hold")
     return why or _missing_input(check, folder)
-
-
-def _not_watched(folder: ResultFolder, designs: set[str]) -> str:
-    if STREAM not in designs:
-        return "no stream was evaluated"
-    watched = (folder.lock.get("over_time") or {}).get("detectors")
-    return "" if watched else "no drift detector was used"
 
 
 def _missing_input(check: Check, folder: ResultFolder) -> str:
@@ -145,7 +140,7 @@ def _equal_systems(folder: ResultFolder) -> Iterator[tuple[str, str, str]]:
         }
         for a, b in itertools.combinations(part.scores.systems, 2):
             if np.array_equal(means[a], means[b], equal_nan=True) and values.equal(part.place, a, b):
-                yield f" ({part.heading})" if len(settings) > 1 else "", a, b
+                yield f" ({heading(part.place)})" if len(settings) > 1 else "", a, b
 
 
 def _comparing(folder: ResultFolder) -> dict[str, Any] | None:

@@ -19,11 +19,12 @@ from recassay.comparison.gate import Gate
 from recassay.data.io.parquet import parquet_schema
 from recassay.errors import RecassayError, UsageError
 from recassay.metrics.align import Conventions
-from recassay.naming.grammar import suggest
+from recassay.naming.grammar import require_known
 from recassay.report.content import wording
 from recassay.report.folder.results import ResultFolder, read_results
 from recassay.report.tables.model import Field, ResultTable, count, interval, name, table
 from recassay.results.exhibit import Exhibit
+from recassay.results.scores import worded
 
 ORIGIN = ("data", "filters", "splits", "protocol")  # keys of a study's lock that decide what is scored
 TRUTH = "truth"
@@ -78,15 +79,14 @@ def history_of(
     margin: str | float = "1%",
 ) -> ResultHistory:
     """Return the history of folders of results, which are in the order of time; ``margin`` is that of the gate."""
-    if len(folders) < 2:
+    if len(set(map(Path, folders))) < 2:
         raise UsageError("U105", "a history needs at least two folders of results", hint="oldest first")
     results = {label: read_results(path) for label, path in zip(_labels(folders), folders, strict=True)}
     rows = [row for label, found in results.items() for row in _rows(label, found, metrics, systems)]
     for wanted, key in ((metrics, "metric"), (systems, "system")):
         known = {row[key] for row in rows}
         for one in wanted:
-            if one not in known:
-                raise UsageError("U108", f"no folder has the {key} '{one}'", hint=suggest(one, known))
+            require_known(one, known, "U108", f"no folder has the {key} '{one}'")
     labels = list(results)
     pairs = list(itertools.pairwise(labels))
     breaks = {new: why for old, new in pairs if (why := not_comparable(results[old], results[new]))}
@@ -134,7 +134,7 @@ def not_comparable(old: ResultFolder, new: ResultFolder) -> str:
     if first and second:
         if first["fingerprint"] != second["fingerprint"]:
             sizes = [f"{truth['users']:,} users with {truth['judged']:,} judged items" for truth in (second, first)]
-            return f"another truth: {sizes[0]}, before {sizes[1]}"
+            return worded(f"another truth: {sizes[0]}, before {sizes[1]}", new.unit)
     elif old.lock and new.lock:
         changed = [key for key in ORIGIN if old.lock.get(key) != new.lock.get(key)]
         if changed:
@@ -151,16 +151,12 @@ def not_comparable(old: ResultFolder, new: ResultFolder) -> str:
 
 
 def _gate(old: ResultFolder, new: ResultFolder, system: str, metrics: Sequence[str], margin: str | float) -> Gate:
-    both = [one for one in dict.fromkeys(metrics) if all(one in _unit_metrics(found) for found in (old, new))]
+    stored = [parquet_schema(found.scores) if found.scores.is_file() else {} for found in (old, new)]
+    scored = [{row["metric"] for row in found.rows} for found in (old, new)]
+    both = [one for one in dict.fromkeys(metrics) if all(one in known for known in (*stored, *scored))]
     if not both:
         raise UsageError("U113", "no metric has a value for every user in both folders")
     return gate(f"{new.path}:{system}", f"{old.path}:{system}", None, both, margin=margin)
-
-
-def _unit_metrics(found: ResultFolder) -> set[str]:
-    """Return the metrics that the table of scores per user has and that say which system is better."""
-    names = parquet_schema(found.scores) if found.scores.is_file() else {}
-    return {row["metric"] for row in found.rows if row["metric"] in names}
 
 
 def history_table(history: ResultHistory, *, grouped: bool = True) -> ResultTable:

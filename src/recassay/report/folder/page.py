@@ -16,6 +16,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import yaml
+
 from recassay.comparison.verdict import Verdict
 from recassay.data.io import write_text
 from recassay.data.io.manifest import recording
@@ -29,6 +31,7 @@ from recassay.report.page.content import FILTERS, FUNCTIONS, card, controls, ver
 from recassay.report.page.figures import SizeBudget, figure, means, ranks, systems
 from recassay.results.exhibit import Exhibit
 from recassay.results.score_set import GIVEN, Place
+from recassay.results.scores import worded
 from recassay.threads import StageProgress
 
 if TYPE_CHECKING:
@@ -70,6 +73,7 @@ def page(folder: ResultFolder, distributions: Distributions | None = None) -> st
     """
     lock, verdict, charts = folder.lock, folder.verdict or Verdict(()), distributions or {}
     grids, budget = result_grids(folder.rows, folder.comparisons), SizeBudget()
+    made_by = lock or folder.settings
     alphas = {row["alpha"] for row in folder.comparisons if row.get("alpha")}
     picture, by_code = systems(verdict, grids), finding_groups(folder.findings, verdict)
 
@@ -96,7 +100,8 @@ def page(folder: ResultFolder, distributions: Distributions | None = None) -> st
         packed=sum(len(grid.designs) for group in grids for grid in group.grids) > MAX_VIEWS,
         level=wording.percent(folder.level),
         alpha=f"{alphas.pop() if len(alphas) == 1 else 1 - folder.level:.4g}",
-        verdict=verdict_content(verdict, grids),
+        verdict=verdict_content(verdict, grids, folder.unit),
+        unit=folder.unit,
         picture=None if picture is None else figure(picture, "systems"),
         facts=card(grids, lock, folder.settings),
         by_groups=folder.groups,
@@ -107,7 +112,7 @@ def page(folder: ResultFolder, distributions: Distributions | None = None) -> st
         unknown=any(group.open for group in by_code),
         exhibits=[figure(exhibit, f"exhibit-{number}") for number, exhibit in enumerate(folder.exhibits, start=1)],
         failures=folder.failures,
-        lock=_yaml(lock or folder.settings) if lock or folder.settings else "",
+        lock=yaml.safe_dump(dict(made_by), sort_keys=False, allow_unicode=True, width=100) if made_by else "",
     )  # fmt: skip
 
 
@@ -136,12 +141,6 @@ def _environment() -> Environment:
     environment.globals |= {"source": lambda name: Markup((home / name).read_text(encoding="utf-8")), **FUNCTIONS}
     environment.filters |= {**FILTERS, "drawn": Markup}  # figures escape their text when they are drawn
     return environment
-
-
-def _yaml(lock: Mapping[str, Any]) -> str:
-    import yaml
-
-    return str(yaml.safe_dump(dict(lock), sort_keys=False, allow_unicode=True, width=100))
 
 
 def figures_of(folder: ResultFolder, progress: StageProgress | None = None) -> list[Exhibit]:
@@ -181,4 +180,4 @@ def distributions_of(folder: ResultFolder, progress: StageProgress | None = None
         return {}
     better = {grid.metric: grid.higher_is_better for results in result_grids(folder.rows, ()) for grid in results.grids}
     report = None if progress is None else lambda done, total: progress("reading scores", done, total)
-    return values.exhibits(better, progress=report)
+    return values.exhibits(better, units=worded("users", folder.unit), progress=report)

@@ -5,9 +5,8 @@ Every file is complete or absent, because it is written under another name and r
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +24,16 @@ from recassay.data.io.manifest import Checksum, files_of, manifest_of, recording
 from recassay.data.io.write import json_text
 from recassay.errors import InputError, UsageError
 from recassay.naming.grammar import suggest
-from recassay.report.content.csv_text import EXHIBITS, csv_text
+from recassay.report.content.csv_text import EXHIBITS, csv_of_rows, csv_text
 from recassay.report.content.grids import ResultGrids, Row, design_of, heading, real, result_grids
 from recassay.report.content.verdict import verdict_document
-from recassay.report.tables.formats import csv_rows, paper
+from recassay.report.tables.formats import paper
 from recassay.report.tables.scores import CSV_HEADINGS, paper_tables
 from recassay.results.exhibit import Exhibit
 from recassay.results.first_hits import FIRST_HITS
 from recassay.results.group_scores import GroupScores
 from recassay.results.score_set import Place
-from recassay.results.scores import Scores, Summary, restored
+from recassay.results.scores import UNIT, Scores, Summary, restored
 
 SUMMARY, LOCK, SCORES, FINDINGS, FOLDS, TIMES, PAGE = (
     "summary.json", "study.lock.yaml", "scores.parquet", "findings.jsonl", "folds", "times.json", "report.html",
@@ -69,6 +68,11 @@ class ResultFolder:
         return self.path / SCORES
 
     @property
+    def unit(self) -> str:
+        """Return the word for what has a value, such as user or query."""
+        return str(self.settings.get(UNIT, "user"))
+
+    @property
     def level(self) -> float:
         """Return the level of intervals and tests, 0.95 if it is not stated."""
         given = (self.lock.get("judge") or self.settings.get("interval") or {}).get("level")
@@ -93,7 +97,12 @@ def read_results(folder: str | Path) -> ResultFolder:
     if any(REQUIRED - row.keys() for row in rows):
         raise _malformed(home / SUMMARY, f"a row needs {', '.join(sorted(REQUIRED))}")
     lock = _document(home / LOCK, lambda text: parse_yaml(text)[0]) if (home / LOCK).is_file() else {}
-    verdict, groups = _judged(summary, home)
+    try:
+        verdict = Verdict.from_dict(summary["verdict"]) if summary.get("verdict") else None
+        groups = _rows(summary, "groups", home / SUMMARY)
+        by_place = tuple((heading(Place.of(row), " · "), GroupScores.from_dict(row)) for row in groups)
+    except (KeyError, TypeError, ValueError) as error:
+        raise _malformed(home / SUMMARY, f"its verdict or its groups cannot be read: {error!r}") from None
     return ResultFolder(
         home,
         rows,
@@ -105,30 +114,15 @@ def read_results(folder: str | Path) -> ResultFolder:
         summary.get("settings") or {},
         summary.get("command") or "",
         verdict,
-        groups,
+        by_place,
         summary.get("compare") or {},
     )
 
 
 def files_read(home: Path) -> list[Path]:
     """Return the files of a folder that its tables, page and comparisons are made from; some may be absent."""
-    named = [home / name for name in (SUMMARY, LOCK, FINDINGS, TIMES)]
-    return [
-        *named,
-        *files_of(home / SCORES),
-        *manifest_of(home).listed(EXHIBITS, ".json"),
-        *manifest_of(home).listed(FOLDS, ".json"),
-    ]
-
-
-def _judged(summary: Mapping[str, Any], home: Path) -> tuple[Verdict | None, tuple[tuple[str, GroupScores], ...]]:
-    """Return the verdict, None if there is none, and the means by group, each with its data set and so on as text."""
-    rows = _rows(summary, "groups", home / SUMMARY)
-    try:
-        verdict = Verdict.from_dict(summary["verdict"]) if summary.get("verdict") else None
-        return verdict, tuple((heading(Place.of(row), " · "), GroupScores.from_dict(row)) for row in rows)
-    except (KeyError, TypeError, ValueError) as error:
-        raise _malformed(home / SUMMARY, f"its verdict or its groups cannot be read: {error!r}") from None
+    listed = [path for folder in (EXHIBITS, FOLDS) for path in manifest_of(home).listed(folder, ".json")]
+    return [*(home / name for name in (SUMMARY, LOCK, FINDINGS, TIMES)), *files_of(home / SCORES), *listed]
 
 
 def _findings(home: Path, summary: Mapping[str, Any]) -> tuple[Row, ...]:
@@ -136,12 +130,8 @@ def _findings(home: Path, summary: Mapping[str, Any]) -> tuple[Row, ...]:
     path = home / FINDINGS
     if not path.is_file():
         return _rows(summary, "findings", home / SUMMARY)
-
-    def of_lines(text: str) -> dict[str, Any]:
-        """Return the findings in a text of a JSON object per line."""
-        return {"findings": [parse_json(line, str(path)) for line in text.split("\n") if line]}
-
-    return _rows(_document(path, of_lines), "findings", path)
+    lines = _document(path, lambda text: {"findings": [parse_json(one, str(path)) for one in text.split("\n") if one]})
+    return _rows(lines, "findings", path)
 
 
 def _exhibits(paths: Iterable[Path]) -> tuple[Exhibit, ...]:
@@ -205,7 +195,7 @@ def document(scores: Scores, comparison: Comparison | None = None, where: Identi
     place = Place.of(where or {})._asdict()
     return {
         "recassay": __version__,
-        "verdict": verdict_document(verdict_of_scores(scores, comparison, where)),
+        "verdict": verdict_document(verdict_of_scores(scores, comparison, where), scores.unit),
         "rows": [{"system": row.system, **place, "metric": row.metric, **row.to_dict()} for row in scores.rows],
         "comparisons": [{**place, **row} for row in comparison.to_dicts()] if comparison else [],
         "findings": [finding.to_dict() for finding in scores.findings],
@@ -303,26 +293,20 @@ def tables(folder: ResultFolder, form: str) -> str:
     Markdown and LaTeX have a heading and a table per data set, split, design and seed; CSV has all rows in one table.
     """
     if form == "csv":
-        return csv_rows(folder.rows, ["dataset", "split", "protocol", "seed", "design", "fold", *CSV_HEADINGS])
+        return csv_of_rows(folder.rows, ["dataset", "split", "protocol", "seed", "design", "fold", *CSV_HEADINGS])
     every = list(parts(folder))
-    settings, several = [part for part in every if part.scores.rows], len(every) > 1
-    return paper(
-        form, [(part.heading if several else "", paper_tables(part.scores, part.comparison)) for part in settings]
-    )
+    headings = [heading(part.place) if len(every) > 1 else "" for part in every]
+    named = zip(headings, every, strict=True)
+    return paper(form, [(name, paper_tables(one.scores, one.comparison)) for name, one in named if one.scores.rows])
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class SettingResults:
     """Scores and comparison on one data set, split and seed under one design, without values per user."""
 
     place: Place
     scores: Scores
     comparison: Comparison | None
-
-    @property
-    def heading(self) -> str:
-        """Return the data set, split, design and seed as a heading; empty if none of them is known."""
-        return heading(self.place)
 
 
 def parts(folder: ResultFolder) -> Iterator[SettingResults]:
@@ -335,10 +319,10 @@ def parts(folder: ResultFolder) -> Iterator[SettingResults]:
 
 def _scores(results: ResultGrids, design: str, folder: ResultFolder) -> Scores:
     rows = [
-        _summary(grid.rows[system, design], grid.higher_is_better)
+        Summary.of(system, grid.metric, grid.value(system, design), row, higher_is_better=grid.higher_is_better)
         for grid in results.grids
         for system in grid.systems
-        if (system, design) in grid.rows
+        if (row := grid.rows.get((system, design))) is not None
     ]
     systems, metrics = (tuple(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("system", "metric"))
     known = {(row.system, row.metric) for row in rows}
@@ -348,12 +332,8 @@ def _scores(results: ResultGrids, design: str, folder: ResultFolder) -> Scores:
     return Scores(pl.Series("unit", []), systems, complete, {}, rows=tuple(rows), settings=settings)
 
 
-def _summary(row: Row, higher_is_better: bool | None) -> Summary:
-    return Summary.of(row["system"], row["metric"], real(row.get("mean")), row, higher_is_better=higher_is_better)
-
-
 def _comparison(results: ResultGrids, design: str, folder: ResultFolder) -> Comparison | None:
-    names = [field.name for field in dataclasses.fields(Pair)]
+    names = [field.name for field in fields(Pair)]
     compared_rows = [row for row in results.comparisons if design_of(row) == design]
     if not compared_rows:
         return None

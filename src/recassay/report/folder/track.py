@@ -37,11 +37,9 @@ def tracked_name(metric: str) -> str:
     >>> tracked_name("ndcg@10"), tracked_name("ndcg(gain='exp2')@10")
     ('ndcg_at_10', 'ndcg_x28_gain_x3d__x27_exp2_x27__x29__at_10')
     """
-
-    def code(found: re.Match[str]) -> str:
-        return "_at_" if found[0] == "@" else "".join(f"_x{ord(letter):x}_" for letter in found[0])
-
-    return UNTRACKED.sub(code, metric)
+    return UNTRACKED.sub(
+        lambda found: "_at_" if found[0] == "@" else "".join(f"_x{ord(letter):x}_" for letter in found[0]), metric
+    )
 
 
 def metric_name(tracked: str) -> str:

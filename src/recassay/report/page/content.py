@@ -20,7 +20,7 @@ from recassay.report.content.verdict import MAX_NAMED, listed, verdict_text
 from recassay.report.tables.verdict import groups_counts, groups_method, groups_title
 from recassay.results.group_scores import GroupRow, GroupScores
 from recassay.results.score_set import GIVEN
-from recassay.results.scores import population
+from recassay.results.scores import UNIT, population, worded
 
 # columns next to every mean: field, heading, whether it is a count, and its meaning
 COLUMNS = (
@@ -50,13 +50,13 @@ CONTROLS = {
 # --- the verdict ---
 
 
-def verdict_content(verdict: Verdict, groups: Sequence[ResultGrids]) -> dict[str, Any]:
-    """Return the verdict as values for the template.
+def verdict_content(verdict: Verdict, groups: Sequence[ResultGrids], unit: str = "user") -> dict[str, Any]:
+    """Return the verdict as values for the template; ``unit`` is the word for what has a value.
 
     They are its sentences, whether a finding turns it, one sentence for each other family of metrics, a row per metric
     that says which system is better, and the ranges of other metrics.
     """
-    text, leads = verdict_text(verdict), (*verdict.leads, *verdict.others)
+    text, leads = verdict_text(verdict, unit), (*verdict.leads, *verdict.others)
     headline = text.headline
     if not any(group.grids for group in groups):
         headline = "No system has results in every fold, so there is no verdict." if groups else "There are no results."
@@ -278,7 +278,7 @@ def card(results: Sequence[ResultGrids], lock: Mapping[str, Any], settings: Mapp
         "Protocol": _distinct(results, "protocol"),
         "Systems": [_system(name, lock) for name in systems],
         "Designs": [DESCRIPTIONS.get(design, design) if len(designs) == 1 else design for design in designs],
-        "Users": [population(settings)],
+        "Users": [worded(population(settings), str(settings.get(UNIT)))],
         "Metrics": dict.fromkeys(grid.metric for grid in grids),
         "Settings": [_tuning(lock)],
         "Seeds": map(str, lock.get("seeds") or _distinct(results, "seed")),
@@ -328,6 +328,7 @@ FILTERS = {  # of the template
     "count": _count,
     "design": design_of,
     "heading": lambda place: heading(place, " · "),
+    "worded": worded,
     "where": lambda row: " · ".join(where_of(row)),
     "failed_at": _failed_at,
     "test": lambda row: wording.test_name(row["test"], row["correction"]),

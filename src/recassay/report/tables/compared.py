@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from recassay.engine.decisions.decide import Decision
 from recassay.report.content import wording
 from recassay.report.content.csv_text import csv_text, write_tables
 from recassay.report.content.verdict import verdict_document
-from recassay.report.content.wording import place_names
 from recassay.report.tables.formats import paper
 from recassay.report.tables.model import (
     DIFFERENCE,
@@ -48,6 +46,7 @@ from recassay.report.tables.scores import paper_tables
 from recassay.report.tables.verdict import findings_block, verdict_block
 from recassay.results.finding import Finding
 from recassay.results.score_set import ScoreSet
+from recassay.results.scores import worded
 from recassay.stats.over_datasets import Friedman
 
 EFFECTS = {"rank_biserial": "rank-biserial"}
@@ -76,10 +75,10 @@ def decision_text(
     scores. ``details`` adds every pair, ranking and order.
     """
     verdict, comparisons = decision.verdict, decision.compared.comparisons
-    names = place_names(comparisons)
-    parts: list[RenderableType] = [verdict_block(verdict)]
+    names, unit = wording.place_names(comparisons), decision.unit
+    parts: list[RenderableType] = [verdict_block(verdict, unit=unit)]
     if details or sum(len(comparison.rows) for comparison in comparisons.values()) <= MAX_ROWS:
-        parts += [pairs_text(comparison, names[place]) for place, comparison in comparisons.items()]
+        parts += [pairs_text(comparison, names[place], unit) for place, comparison in comparisons.items()]
         note = comparison_note(next(iter(comparisons.values())))
     else:
         left_out, note = len(verdict.leads) + len(verdict.others) - MAX_ROWS, leads_note(verdict)
@@ -92,9 +91,10 @@ def decision_text(
     if decision.across is not None:
         parts.append(across_tables(decision.across) if details else across_summary(decision.across, verdict.metric))
     if decision.consistency is not None and decision.consistency.rows:
-        parts.append((consistency_tables if details else consistency_summary)(decision.consistency))
+        agreed = decision.consistency
+        parts.append(consistency_tables(agreed, unit) if details else consistency_summary(agreed))
     for place in list(decision.power)[: None if details else MAX_PLACES]:
-        parts.append(power_table(decision.power[place], names[place]))
+        parts.append(power_table(decision.power[place], names[place], unit))
     parts += [sudden_death_text(contest, name) for name, contest in decision.sudden_deaths.items()]
     first = next(iter(scores.sheets.values()))
     every: list[Finding | Mapping[str, Any]] = [*findings, *first.with_findings(*decision.findings).findings]
@@ -104,7 +104,7 @@ def decision_text(
 
 def decision_document(decision: Decision) -> dict[str, Any]:
     """Return all results of a comparison as plain values for JSON, with the sentences of the verdict."""
-    return {**decision.to_dict(), "verdict": verdict_document(decision.verdict)}
+    return {**decision.to_dict(), "verdict": verdict_document(decision.verdict, decision.unit)}
 
 
 def decision_table(scores: ScoreSet, decision: Decision, form: str) -> str:
@@ -119,7 +119,10 @@ def decision_table(scores: ScoreSet, decision: Decision, form: str) -> str:
         ]
         return "\n".join(map(csv_text, frames))
     comparisons = decision.compared.comparisons
-    means = [(name, paper_tables(scores.sheets[at], comparisons[at])) for at, name in place_names(comparisons).items()]
+    means = [
+        (name, paper_tables(scores.sheets[at], comparisons[at]))
+        for at, name in wording.place_names(comparisons).items()
+    ]
     contests = [
         (
             f"Sudden Death over {contest.over()}: {title}",
@@ -158,24 +161,26 @@ def write_decision(decision: Decision, folder: str | Path) -> Path:
     return write_tables(folder, "comparison.json", decision_document(decision), frames, decision.exhibits)
 
 
-def pairs_table(comparison: Comparison, title: str = "") -> ResultTable:
-    """Return a table with a row per metric and pair: difference, interval, adjusted p, effect size, users."""
-    effect = Field(
-        "effect", EFFECTS.get(comparison.effect, comparison.effect), lambda value: wording.difference(value, 2)
-    )
-    fields = (name("metric"), *PAIR, DIFFERENCE, interval(comparison.level), P, effect, count("n"))
-    return table(map(asdict, comparison.rows), fields, dim_unless_significant, grouped=True, title=title)
+def pairs_text(comparison: Comparison, title: str = "", unit: str = "user") -> RenderableType:
+    """Return a row per metric and pair: difference, interval, adjusted p, effect size, users.
 
-
-def pairs_text(comparison: Comparison, title: str = "") -> RenderableType:
-    """Return the table of pairs with notes on users that were dropped and on tests that were not exact."""
-    parts: list[RenderableType] = [Terminal(pairs_table(comparison, title))]
-    dropped = max((row.dropped for row in comparison.rows), default=0)
-    if dropped:
+    Notes say which users were dropped, and which tests were not exact.
+    """
+    effect = EFFECTS.get(comparison.effect, comparison.effect)
+    fields = (
+        name("metric"), *PAIR, DIFFERENCE, interval(comparison.level), P,
+        Field("effect", effect, lambda value: wording.difference(value, 2)), count("n"),
+    )  # fmt: skip
+    parts: list[RenderableType] = [
+        Terminal(table(map(vars, comparison.rows), fields, dim_unless_significant, grouped=True, title=title))
+    ]
+    if dropped := max((row.dropped for row in comparison.rows), default=0):
         note = f"Each pair excludes users without a value for one of its systems, up to {dropped:,} users."
-        parts.append(words(note, "dim"))
-    for note in dict.fromkeys(row.note for row in comparison.rows if row.note):
-        parts.append(words(f"{note[0].upper()}{note[1:]}.", "warning"))
+        parts.append(words(worded(note, unit), "dim"))
+    parts += [
+        words(f"{note[0].upper()}{note[1:]}.", "warning")
+        for note in dict.fromkeys(row.note for row in comparison.rows if row.note)
+    ]
     return Group(*parts, Text())
 
 
@@ -192,7 +197,7 @@ def leads_table(verdict: Verdict) -> ResultTable:
     column for what all lines share: the metric, or the data set, split and so on.
     """
     leads = [*verdict.leads, *verdict.others][:MAX_ROWS]
-    names = place_names(dict.fromkeys(lead.place for lead in leads))
+    names = wording.place_names(dict.fromkeys(lead.place for lead in leads))
     rows = [
         {
             **vars(lead), "place": names[lead.place], "difference": lead.difference if lead.tested else None,
@@ -232,7 +237,7 @@ def across_tables(across: Across) -> RenderableType:
     fields = (*PAIR, Field("rank_difference", "rank difference", "{:.2f}".format), Field("p", "p", wording.p_value))
     shares = (share("better"), share("equivalent", "same"), share("worse"))
     for ranking in across.rankings:
-        parts += [*_ranks(ranking, across), Text(), Terminal(table(map(asdict, ranking.pairs), (*fields, *shares)))]
+        parts += [*_ranks(ranking, across), Text(), Terminal(table(map(vars, ranking.pairs), (*fields, *shares)))]
         if ranking.left_out:
             parts.append(words(f"Left out because they are not on every {across.over}: {', '.join(ranking.left_out)}."))
         parts.append(Text())
@@ -292,12 +297,12 @@ def bars(groups: Sequence[Sequence[str]], system: str) -> str:
     return " ".join("│" if system in group else " " for group in groups)
 
 
-def consistency_tables(consistency: Consistency) -> RenderableType:
+def consistency_tables(consistency: Consistency, unit: str = "user") -> RenderableType:
     """Return a table of how far the orders of systems in two settings agree, and one of the pairs that swap places.
 
     The first table has a row per pair of settings, with the lowest agreement first.
     """
-    rows = sorted(map(asdict, consistency.rows), key=lambda row: (row["tau"], row["low"]))
+    rows = sorted(map(vars, consistency.rows), key=lambda row: (row["tau"], row["low"]))
     fields = (
         name("along", "axis"), name("a", "first"), name("b", "second"), name("setting"),
         Field("tau", "tau-b", lambda value: wording.number(value, 3)),
@@ -308,7 +313,7 @@ def consistency_tables(consistency: Consistency) -> RenderableType:
         Terminal(table(rows[:MAX_ROWS], fields, title="Agreement of system orders")),
         *_more(rows, "rows"),
     ]
-    swaps = sorted(map(asdict, consistency.swaps), key=lambda swap: -swap["share"])
+    swaps = sorted(map(vars, consistency.swaps), key=lambda swap: -swap["share"])
     if swaps:
         fields = (
             name("ahead", "leader"), name("behind", "second"), name("a", "under"), name("b", "reversed under"),
@@ -320,7 +325,7 @@ def consistency_tables(consistency: Consistency) -> RenderableType:
         f"Kendall's tau-b of the two orders, with its interval over {consistency.resamples:,} resamples of users. A "
         f"swap is certain if both leads occur in {wording.percent(consistency.level)} of the resamples."
     )
-    return Group(*parts, Text(), words(note, "dim"), Text())
+    return Group(*parts, Text(), words(worded(note, unit), "dim"), Text())
 
 
 def consistency_summary(consistency: Consistency) -> RenderableType:
@@ -340,17 +345,20 @@ def _more(rows: Sequence[object], what: str) -> Iterator[Text]:
         yield words(f"{len(rows) - MAX_ROWS:,} more {what}: --json or -o lists all", "dim")
 
 
-def power_table(power: Power, title: str = "") -> RenderableType:
+def power_table(power: Power, title: str = "", unit: str = "user") -> RenderableType:
     """Return a table with a row per pair of systems: how many users are needed, and what the given users can detect.
 
     The last column is the smallest difference that the given users can detect.
     """
     goal = Field("difference", "observed", wording.difference) if power.observed else Field("wanted", "target")
     enough = Field("enough", "", lambda enough: "enough" if enough else "too few")
-    fields = (name("metric"), *PAIR, goal, Field("sd", "sd"), count("n", "users"), count("users", "needed"), enough)
-    name_of = f"Users needed{f': {title}' if title else ''}"
-    made = table(map(asdict, power.rows), (*fields, Field("detectable", "detectable")), title=name_of)
-    return Group(Terminal(made), Text(), words(power.assumptions, "dim"), Text())
+    fields = (
+        name("metric"), *PAIR, goal, Field("sd", "sd"),
+        count("n", worded("users", unit)), count("users", "needed"), enough,
+    )  # fmt: skip
+    heading = f"{worded('Users', unit)} needed{f': {title}' if title else ''}"
+    needed = table(map(vars, power.rows), (*fields, Field("detectable", "detectable")), title=heading)
+    return Group(Terminal(needed), Text(), words(worded(power.assumptions, unit), "dim"), Text())
 
 
 def sudden_death_text(contest: SuddenDeath, title: str) -> RenderableType:
@@ -365,9 +373,10 @@ def sudden_death_text(contest: SuddenDeath, title: str) -> RenderableType:
     )
     head = f"Sudden death: {title}"
     if not contest.n:
-        nobody = f"Nobody can be won: no user has a relevant item. {_settings(contest)}"
+        nobody = f"Nobody can be won: no {contest.unit} has a relevant item. {_settings(contest)}"
         return Group(words(head, "bold"), words(nobody), Text())
-    between = Field("low high", interval(contest.confidence.level).heading, _percents)
+    heading = interval(contest.confidence.level).heading
+    between = Field("low high", heading, lambda low, high: f"{100 * low:.1f}–{100 * high:.1f} %")
     won = (share("sudden_death", "won"), between, share("outright"), share("hit"))
     shares = table(contest.summary().to_dicts(), (system(), count("at", "cut-off"), *won), title=head)
     parts: list[RenderableType] = [Terminal(shares), Text(), words(note, "dim"), Text()]
@@ -377,10 +386,6 @@ def sudden_death_text(contest: SuddenDeath, title: str) -> RenderableType:
         fields = (system(), system("against", "against"), *map(share, ("wins", "losses", "together", "neither")))
         parts += [Terminal(table(rows, fields, title=f"Duels within {contest.deepest} ranks")), Text()]
     return Group(*parts)
-
-
-def _percents(low: float, high: float) -> str:
-    return wording.NOTHING if math.isnan(low) else f"{100 * low:.1f}–{100 * high:.1f} %"
 
 
 def _settings(contest: SuddenDeath) -> str:

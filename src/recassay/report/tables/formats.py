@@ -1,17 +1,13 @@
-"""Tables as Markdown, LaTeX, HTML and CSV; LaTeX needs the package booktabs and LaTeX from 2020 or later."""
+"""Tables as Markdown, LaTeX and HTML; LaTeX needs the package booktabs and LaTeX from 2020 or later."""
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import repeat
-from typing import Any
 
 from recassay.errors import printable
-from recassay.report.content import csv_text
 from recassay.report.tables.model import Cell, ResultTable
 
 MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]<>|~&$])")
@@ -160,14 +156,3 @@ def paper(form: str, tables: Iterable[tuple[str, Sequence[ResultTable]]]) -> str
         + "\n".join(map(write, several if form == "markdown" else several[:1]))
         for name, several in tables
     )
-
-
-def csv_rows(rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> str:
-    """Return rows as CSV with the columns ``names``; what is undefined or None is an empty field."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    for row in rows:
-        values = (row.get(name) for name in names)
-        writer.writerow("" if str(value) in ("None", "nan") else csv_text.cell(value) for value in values)
-    return text.getvalue()

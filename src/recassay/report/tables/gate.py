@@ -16,6 +16,7 @@ from recassay.report.content import wording
 from recassay.report.tables.formats import escape_markdown, markdown
 from recassay.report.tables.model import Field, ResultTable, Terminal, count, name, table, words
 from recassay.report.tables.verdict import findings_table
+from recassay.results.scores import worded
 
 STYLES = {"pass": "fine", "fail": "error", "undecided": "warning", "suspicious": "error"}
 DOCUMENT, COMMENT, TESTS = "gate.json", "gate.md", "gate.xml"
@@ -28,12 +29,13 @@ def headline(gate: Gate) -> str:
     needed = [one.needed for one in at]
     known = [number for number in needed if number is not None]
     users = f"; about {max(known):,} users would decide" if needed and len(known) == len(needed) else ""
-    return {
+    sentences = {
         "pass": f"Pass. Every criterion holds with {wording.percent(gate.level)} confidence.",
         "fail": f"Fail. The candidate does not keep what is required: {named}.",
         "undecided": f"Undecided. The users are too few to say whether the candidate keeps {named}{users}.",
         "suspicious": "Suspicious. Look at the candidate before you believe its numbers.",
-    }[gate.verdict]
+    }
+    return worded(sentences[gate.verdict], gate.scores.unit)
 
 
 def sentence(criterion: Criterion) -> str:
@@ -55,7 +57,7 @@ def gate_table(gate: Gate) -> ResultTable:
     fields = [
         name("verdict"),
         name("metric"),
-        *([name("group", "users")] if any(one.group for one in gate.criteria) else []),
+        *([name("group", worded("users", gate.scores.unit))] if any(one.group for one in gate.criteria) else []),
         Field("candidate", "candidate"),
         Field("against", "against"),
         Field("difference", "difference", wording.difference),
@@ -97,7 +99,8 @@ def gate_markdown(gate: Gate) -> str:
 
 def junit(gate: Gate, *, undecided_passes: bool = False) -> str:
     """Return the criteria as test cases of a JUnit file, with a case for what is suspicious."""
-    cases = [(f"{one.name} {one.rule}", one.verdict, sentence(one)) for one in gate.criteria]
+    unit = gate.scores.unit
+    cases = [(f"{one.name} {one.rule}", one.verdict, worded(sentence(one), unit)) for one in gate.criteria]
     cases.append(("nothing suspicious", "suspicious" if gate.suspicions else "pass", "\n".join(gate.suspicions)))
     passing = ("pass", "undecided") if undecided_passes else ("pass",)
     failed = sum(verdict not in passing for _, verdict, _ in cases)

@@ -60,15 +60,15 @@ class Column:
 class ResultTable:
     """A result as a table; an empty row is a blank line.
 
-    ``narrow`` are tables of the same content for a terminal that is too narrow for this one. ``gap`` is the number of
-    spaces between columns in a terminal.
+    ``narrow`` returns tables of the same content for a terminal that is too narrow for this one. ``gap`` is the number
+    of spaces between columns in a terminal.
     """
 
     columns: tuple[Column, ...] = ()
     rows: tuple[tuple[Cell, ...], ...] = ()
     title: str = ""
     notes: tuple[str, ...] = ()
-    narrow: tuple[ResultTable, ...] = ()
+    narrow: Callable[[], Iterable[ResultTable]] = tuple
     gap: int = 2
 
 
@@ -199,49 +199,42 @@ class Terminal:
     rule: bool = True
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        table, width = self.table, options.max_width
-        parts = self._parts(width)
+        table = self.table
+        shown = [[printable(cell.head + cell.text) for cell in row] for row in table.rows if row]
+        widths = [  # that each column needs to be shown whole
+            min(column.most, max(1, *map(cell_len, (column.heading, *(row[at] for row in shown)))))
+            for at, column in enumerate(table.columns)
+        ]
+        parts = self._parts(widths, options.max_width)
         if table.title:
             yield words(table.title, "bold")
-        if table.narrow and len(parts) > 1:
-            drawn: list[RenderableType] = [Terminal(narrow, self.rule) for narrow in table.narrow]
-        else:
-            drawn = [self._drawn(part, width) for part in parts if part]
-        for number, part in enumerate(drawn):
+        drawn: list[RenderableType] = [Terminal(one, self.rule) for one in table.narrow()] if len(parts) > 1 else []
+        for number, part in enumerate(
+            drawn or [self._drawn(part, widths, options.max_width) for part in parts if part]
+        ):
             yield from [Text()] if number else []
             yield part
         for note in table.notes:
             yield words(note, "dim")
 
-    def _widths(self) -> list[int]:
-        """Return the width that each column needs to be shown whole."""
-        return [
-            min(column.most, max(1, cell_len(column.heading), *(_width(row[at]) for row in self.table.rows if row)))
-            for at, column in enumerate(self.table.columns)
-        ]
-
-    def _room(self, width: int, part: Sequence[int]) -> int:
-        """Return the width that the gaps between columns leave."""
-        return width - self.table.gap * (len(part) - 1)
-
-    def _parts(self, width: int) -> list[list[int]]:
+    def _parts(self, widths: Sequence[int], width: int) -> list[list[int]]:
         """Return the columns of each of the tables that fit the width; all begin with the first columns of names."""
         number = [column.kind == "number" for column in self.table.columns]
-        needed = [wide if right else min(wide, LEAST) for wide, right in zip(self._widths(), number, strict=True)]
+        needed = [wide if right else min(wide, LEAST) for wide, right in zip(widths, number, strict=True)]
         first = number.index(True) if any(number) else len(number)
         names, parts = list(range(first)), [list(range(first))]
         for at in range(first, len(needed)):
             part = [*parts[-1], at]
-            fits = sum(needed[column] for column in part) <= self._room(width, part)
+            fits = sum(needed[column] + self.table.gap for column in part) - self.table.gap <= width
             parts[-1:] = [part] if fits or parts[-1] == names else [parts[-1], [*names, at]]
         return parts
 
-    def _drawn(self, part: Sequence[int], width: int) -> RichTable:
+    def _drawn(self, part: Sequence[int], widths: Sequence[int], width: int) -> RichTable:
         """Return some columns as a table: the widest columns of names are made narrower until all fit."""
-        table, widths = self.table, self._widths()
+        table, wide = self.table, {at: widths[at] for at in part}
         names = [at for at in part if table.columns[at].kind != "number"]
-        while sum(widths[at] for at in part) > self._room(width, part) and any(widths[at] > 1 for at in names):
-            widths[max(names, key=widths.__getitem__)] -= 1
+        while sum(wide.values()) + table.gap * (len(part) - 1) > width and any(wide[at] > 1 for at in names):
+            wide[max(names, key=wide.__getitem__)] -= 1
         # the gap between two columns is the padding of the left one, and a blank divider if there is a rule
         drawn = RichTable(
             box=BARE if self.rule else None, header_style="bold", border_style="dim", pad_edge=False, show_edge=False,
@@ -249,21 +242,17 @@ class Terminal:
         )  # fmt: skip
         for at in part:
             justify: JustifyMethod = "right" if table.columns[at].kind == "number" else "left"
-            drawn.add_column(words(table.columns[at].heading), width=widths[at], justify=justify, overflow="fold")
+            drawn.add_column(words(table.columns[at].heading), width=wide[at], justify=justify, overflow="fold")
         for row in table.rows:
-            drawn.add_row(*(_text(row[at], table.columns[at], widths[at]) for at in part if row))
+            drawn.add_row(*(_text(row[at], table.columns[at], wide[at]) for at in part if row))
         return drawn
-
-
-def _width(cell: Cell) -> int:
-    return cell_len(printable(cell.head + cell.text))
 
 
 def _text(cell: Cell, column: Column, width: int) -> Text:
     shown = printable(cell.text)
-    if column.kind == "system":
+    if cell_len(shown) > width and column.kind == "system":
         shown = shorten(shown, width)
-    elif column.kind == "name" and " " not in shown:
+    elif cell_len(shown) > width and column.kind == "name" and " " not in shown:
         shown = _wrapped(shown, width)
     return Text.assemble((printable(cell.head), "bold"), shown, style=STYLES.get(cell.style, cell.style))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,11 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from recassay.report.content import wording
+from recassay.report.content.csv_text import csv_of_rows
 from recassay.report.content.grids import LISTS, Grid, grids_of, notes, real, result_grids
-from recassay.report.tables.formats import csv_rows, paper
+from recassay.report.tables.formats import paper
 from recassay.report.tables.model import SYSTEM_WIDTH, Cell, Column, ResultTable, Terminal, groups, words
-from recassay.results.scores import Scores, Summary, restored
+from recassay.results.scores import Scores, Summary, restored, worded
 
 if TYPE_CHECKING:
     from recassay.comparison.compare import Comparison
@@ -26,7 +27,6 @@ SYSTEM = Column("system", "system", 40)
 CSV_HEADINGS = ("system", "metric", "mean", "low", "high", *Summary.COUNTS)
 DESIGN_WIDTH = 36
 STAGES = {"fit": "fit", "recommend": "answer"}  # always shown, by heading
-OF_SEQUENCES = {"judge": "judge", "judge with diversity": "judge with diversity"}  # shown where they were timed
 JUDGE = "judge"
 STATISTICS = ("mean", "median", "p95", "p99")
 
@@ -43,44 +43,32 @@ class ScoreTables:
         """Return a grid of systems for each metric."""
         return tuple(grid for results in grids_of(self.scores, self.comparison) for grid in results.grids)
 
-    def means(self, *, grouped: bool = True) -> ResultTable:
+    def means(self, *, counts: bool = False, grouped: bool = True) -> ResultTable:
         """Return a row per metric and system: mean, interval, n, difference to the reference, and p.
 
-        The reference is the baseline of the comparison, else the best system. With ``grouped``, a metric is named once.
+        The reference is the baseline of the comparison, else the best system. With ``counts`` follow those that are not
+        0 in every row; in a narrow terminal they have a table of their own. With ``grouped``, a metric is named once.
         """
-        columns = [Column("mean"), Column(f"{wording.level(self.scores)} interval"), Column("n")]
+        counted = [name for name in COUNTS if counts and any(getattr(row, name) for row in self.scores.rows)]
+        columns = ["mean", f"{wording.level(self.scores)} interval", "n"]
         if self.comparison is not None:
-            columns += [Column("vs best" if self.comparison.baseline is None else "vs base"), Column("p")]
-        rows = [row for grid in self.grids for row in self._rows(grid)]
-        return ResultTable((Column("metric", "name"), SYSTEM, *columns), tuple(groups(rows) if grouped else rows))
+            columns += ["vs best" if self.comparison.baseline is None else "vs base", "p"]
+        rows = [row for grid in self.grids for row in self._rows(grid, counted)]
+        headings = (Column("metric", "name"), SYSTEM, *map(Column, (*columns, *counted)))
+        table = ResultTable(headings, tuple(groups(rows) if grouped else rows))
+        return replace(table, narrow=lambda: (self.means(), self.counts(*counted, zeros=False))) if counted else table
 
-    def by_row(self) -> ResultTable:
-        """Return the means with counts, which have a table of their own in a narrow terminal.
-
-        A count that is 0 in every row is left out.
-        """
-        counted = [name for name in COUNTS if any(getattr(row, name) for row in self.scores.rows)]
-        means = self.means()
-        if not counted:
-            return means
-        extended = [
-            (*row, *(Cell(f"{grid.rows[system, LISTS][name]:,}") for name in counted))
-            for grid in self.grids
-            for row, system in zip(self._rows(grid), grid.systems, strict=True)
-        ]
-        wide = (*means.columns, *map(Column, counted))
-        return ResultTable(wide, tuple(groups(extended)), narrow=(means, self.counts(*counted, zeros=False)))
-
-    def _rows(self, grid: Grid) -> Iterator[tuple[Cell, ...]]:
-        baseline = self.comparison.baseline if self.comparison else None
-        reference = baseline or next(iter(grid.best(LISTS)), None)
+    def _rows(self, grid: Grid, counted: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
+        best = grid.best(LISTS)
+        reference = (self.comparison and self.comparison.baseline) or next(iter(best), None)
         for system in grid.systems:
             row = grid.rows[system, LISTS]
             yield (
                 Cell(grid.metric), Cell(system),
-                Cell(wording.number(grid.value(system, LISTS)), "best" if system in grid.best(LISTS) else ""),
+                Cell(wording.number(real(row["mean"])), "best" if system in best else ""),
                 Cell(wording.interval(real(row["low"]), real(row["high"]))), Cell(f"{row['n']:,}"),
                 *(self._versus(grid, system, reference) if self.comparison is not None else ()),
+                *(Cell(f"{row[name]:,}") for name in counted),
             )  # fmt: skip
 
     def _versus(self, grid: Grid, system: str, reference: str | None) -> tuple[Cell, Cell]:
@@ -119,12 +107,14 @@ class ScoreTables:
         rows = tuple(
             (
                 Cell(system, marks=letters[system] if self.comparison else ""),
-                *(_mean(grid, system, grid.marks(LISTS, system))
-                  for grid in self.grids),
+                *(_mean(grid, system) for grid in self.grids),
             )
             for system in self.scores.systems
         )  # fmt: skip
-        about = [wording.method(self.scores, self.comparison), self._superscripts(letters), wording.notes(self.scores)]
+        about = [
+            wording.method(self.scores, self.comparison), self._superscripts(letters),
+            wording.notes(map(vars, self.scores.rows)),
+        ]  # fmt: skip
         columns = (SYSTEM, *(Column(grid.metric) for grid in self.grids))
         return ResultTable(columns, rows, wording.conventions(self.scores), tuple(filter(None, about)))
 
@@ -148,16 +138,16 @@ class ScoreTables:
                 for grid in self.grids
                 for pair in grid.pairs.values()
             )
-            over = ", over the users that both systems have" if others else ""
+            over = worded(", over the users that both systems have", self.scores.unit) if others else ""
             sentences.append(f"Differences are relative to {reference}{over}.")
-        return " ".join(filter(None, [*sentences, wording.notes(self.scores)]))
+        return " ".join(filter(None, [*sentences, wording.notes(map(vars, self.scores.rows))]))
 
 
-def _mean(grid: Grid, system: str, marks: str) -> Cell:
+def _mean(grid: Grid, system: str) -> Cell:
     low, high = (grid.value(system, LISTS, name) for name in ("low", "high"))
     style = "best" if system in grid.best(LISTS) else "second" if system in grid.second(LISTS) else ""
     between = "" if math.isnan(low) else wording.interval(low, high)
-    return Cell(wording.number(grid.value(system, LISTS)), style, marks=marks, interval=between)
+    return Cell(wording.number(grid.value(system, LISTS)), style, marks=grid.marks(LISTS, system), interval=between)
 
 
 def text_table(scores: Scores, comparison: Comparison | None = None) -> RenderableType:
@@ -165,7 +155,7 @@ def text_table(scores: Scores, comparison: Comparison | None = None) -> Renderab
     tables, conventions = ScoreTables(scores, comparison), wording.conventions(scores)
     about = tables.notes()
     head = [words(conventions), Text()] if conventions else []
-    return Group(*head, Terminal(tables.by_row()), Text(), *([words(about, "dim"), Text()] if about else []))
+    return Group(*head, Terminal(tables.means(counts=True)), Text(), *([words(about, "dim"), Text()] if about else []))
 
 
 def paper_tables(scores: Scores, comparison: Comparison | None) -> tuple[ResultTable, ResultTable]:
@@ -174,25 +164,15 @@ def paper_tables(scores: Scores, comparison: Comparison | None) -> tuple[ResultT
     return tables.by_metric(), tables.counts("n", *COUNTS)
 
 
-def to_markdown(scores: Scores, comparison: Comparison | None = None) -> str:
-    """Return scores as Markdown: a table of means with intervals, the best in bold, and a table of numbers of users.
+def score_table(scores: Scores, comparison: Comparison | None, form: str) -> str:
+    """Return scores as Markdown or LaTeX (means with intervals, then counts of users), or as CSV with all numbers.
 
-    Superscript letters mark the systems that a system is significantly better than.
+    The best mean of each metric is bold; in LaTeX the second best of three or more is underlined. Superscript letters
+    mark the systems that a system is significantly better than. CSV has a row per system and metric.
     """
-    return paper("markdown", [("", paper_tables(scores, comparison))])
-
-
-def to_latex(scores: Scores, comparison: Comparison | None = None) -> str:
-    """Return scores as a LaTeX table with a row of means and a row of intervals per system.
-
-    The best mean of each metric is bold, the second best of three or more is underlined.
-    """
-    return paper("latex", [("", paper_tables(scores, comparison))])
-
-
-def to_csv(scores: Scores) -> str:
-    """Return scores as CSV: a row per system and metric with all counts; an undefined number is an empty field."""
-    return csv_rows(({name: getattr(row, name) for name in CSV_HEADINGS} for row in scores.rows), CSV_HEADINGS)
+    if form == "csv":
+        return csv_of_rows(map(vars, scores.rows), CSV_HEADINGS)
+    return paper(form, [("", paper_tables(scores, comparison))])
 
 
 # --- studies ---
@@ -208,11 +188,11 @@ def study_table(rows: Iterable[Mapping[str, Any]]) -> RenderableType:
     hidden = ["protocol"] if len({results.place.seed for results in every}) > 1 else ["protocol", "seed"]
     parts: list[RenderableType] = []
     for results in every:
-        parts += [Terminal(_study(results.grids, results.place.text(hidden=hidden))), Text()]
+        parts += [Terminal(design_table(results.grids, results.place.text(hidden=hidden))), Text()]
     return Group(*parts)
 
 
-def _study(grids: Sequence[Grid], title: str) -> ResultTable:
+def design_table(grids: Sequence[Grid], title: str) -> ResultTable:
     """Return a row per design and metric, with the name of each design once."""
     systems = list(dict.fromkeys(system for grid in grids for system in grid.systems))
     lines = [
@@ -223,7 +203,7 @@ def _study(grids: Sequence[Grid], title: str) -> ResultTable:
     ]
     names = (Column(wording.shorten(system, SYSTEM_WIDTH)) for system in systems)
     columns = (Column("design", "name"), Column("metric", "name"), *names)
-    return ResultTable(columns, tuple(groups(lines, apart=False)), title, narrow=tuple(map(_listed, grids)), gap=3)
+    return ResultTable(columns, tuple(groups(lines, apart=False)), title, narrow=lambda: map(_listed, grids), gap=3)
 
 
 def _listed(grid: Grid) -> ResultTable:
@@ -293,13 +273,11 @@ def times_table(times: Iterable[Mapping[str, Any]]) -> RenderableType:
         place.setdefault((row["system"], row["what"]), []).append(row["seconds"])
     parts: list[RenderableType] = []
     for title, place in places.items():
-        timed = {stage for system, stage in place if system is not None}
-        stages = STAGES | {heading: stage for heading, stage in OF_SEQUENCES.items() if stage in timed}
         rows = tuple(
-            (Cell(system), *(Cell(_seconds(place.get((system, stage)))) for stage in stages.values()))
+            (Cell(system), *(Cell(_seconds(place.get((system, stage)))) for stage in STAGES.values()))
             for system in dict.fromkeys(system for system, _ in place if system is not None)
         )
-        table = ResultTable((Column("seconds", "name"), *map(Column, stages)), rows, title, gap=3)
+        table = ResultTable((Column("seconds", "name"), *map(Column, STAGES)), rows, title, gap=3)
         parts += [Terminal(table), Text(f"evaluation of all systems: {_seconds(place.get((None, JUDGE)))}"), Text()]
     return Group(*parts)
 

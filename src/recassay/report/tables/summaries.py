@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from recassay.data.stats import Distribution, RatingStats, SequenceStats, Stats, TimeStats
     from recassay.engine.finished.conclude import FinishedConclusions, FinishedRanking
     from recassay.models.rerank import Reranked
-    from recassay.sampled.corrected import CorrectedMetrics
+    from recassay.sampled.corrections import CorrectedMetrics
 
 SHOWN = {"weight", "places", "candidates"}  # parameters that have a line or a place of their own
 PROBLEMS = {
@@ -55,13 +55,9 @@ MAX_RANKINGS = 6  # whose tables are printed
 
 def stats_table(stats: Stats) -> RenderableType:
     """Return a table with two columns: the name of a statistic and its value."""
-    return Terminal(lines_table(_stats_lines(stats)))
-
-
-def _stats_lines(stats: Stats) -> list[tuple[str, str]]:
     profile, top = stats.profile, stats.popularity
     shares = (("1 %", top.top_1_percent), ("10 %", top.top_10_percent), ("20 %", top.top_20_percent))
-    return [
+    lines = [
         ("rows", f"{stats.rows:,}"),
         ("users", f"{stats.users:,}"),
         ("items", f"{stats.items:,}"),
@@ -75,6 +71,7 @@ def _stats_lines(stats: Stats) -> list[tuple[str, str]]:
         *(_times(stats.times) if stats.times is not None else [("time", KINDS[None])]),
         *([("ratings", _ratings(stats.ratings))] if stats.ratings is not None else []),
     ]
+    return Terminal(lines_table(lines))
 
 
 def _distribution(counts: Distribution) -> str:
@@ -171,10 +168,6 @@ def reranked_table(written: Mapping[str, Reranked]) -> RenderableType:
     few       1: lists with fewer items than the requested number of candidates
     bare      1: rows whose item has no features: at maximum distance to all items, and without aspects
     """
-    return Terminal(lines_table(_reranked_lines(written)))
-
-
-def _reranked_lines(written: Mapping[str, Reranked]) -> list[tuple[str, str]]:
     reranked, single = next(iter(written.values())), len(written) == 1
     method, counts = reranked.method, reranked.counts
     own = {name: value for name, value in reranked.parameters.items() if name not in SHOWN}
@@ -183,7 +176,7 @@ def _reranked_lines(written: Mapping[str, Reranked]) -> list[tuple[str, str]]:
         for path, one in written.items()
     }
     problems = [(name, f"{counts[name]:,}: {meaning}") for name, meaning in PROBLEMS.items() if counts.get(name)]
-    return [
+    lines = [
         ("method", str(method) if single else method.name),
         *([("with", ", ".join(f"{name}={value}" for name, value in own.items()))] if own else []),
         ("places", f"the first {method.places}, filled from {method.candidates} candidates"),
@@ -194,6 +187,7 @@ def _reranked_lines(written: Mapping[str, Reranked]) -> list[tuple[str, str]]:
         *problems,
         *((one.severity, f"{one.code}  {one.title}. {one.detail}") for one in findings_of(reranked)),
     ]
+    return Terminal(lines_table(lines))
 
 
 # --- corrected metrics ---

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -32,18 +31,18 @@ from recassay.report.tables.model import (
 )
 from recassay.results.finding import SEVERITIES, Finding
 from recassay.results.group_scores import GroupRow, GroupScores
-from recassay.results.scores import Scores
+from recassay.results.scores import Scores, worded
 
 STYLES = {"error": "red", "warning": "yellow", "info": "dim"}
 NO_FINDINGS = Text("No findings.", style="green")
 
 
-def verdict_block(verdict: Verdict, groups: Sequence[ResultGrids] = ()) -> RenderableType:
+def verdict_block(verdict: Verdict, groups: Sequence[ResultGrids] = (), unit: str = "user") -> RenderableType:
     """Return the headline of the verdict in bold, a line per family of metrics, the details, and what contradicts it.
 
     ``groups`` are the results, from which the lines on other families than that of the verdict are made.
     """
-    text = verdict_text(verdict)
+    text = verdict_text(verdict, unit)
     against = [words(f"But {line[:1].lower()}{line[1:]}") for line in text.against]
     details = map(words, (*family_sentences(verdict, groups), *text.details))
     return Group(words(text.headline, "bold"), *details, *against, Text())
@@ -109,22 +108,27 @@ MAX_GROUPS = 20  # lines of one metric
 FEW_FOR_WELCH = 100  # users of a group; with more, skewed values hardly matter (docs/explanation/uncertainty.md)
 
 
-def groups_text(groups: GroupScores) -> RenderableType:
+def groups_text(groups: GroupScores, unit: str = "user") -> RenderableType:
     """Return the gap between groups of each system by each metric, then the means by group of the first metric."""
-    parts: list[RenderableType] = [words(groups_title(groups), "bold"), words(groups_counts(groups)), Text()]
+    parts: list[RenderableType] = [
+        words(groups_title(groups, unit), "bold"), words(groups_counts(groups, unit)), Text()
+    ]  # fmt: skip
     if groups.gaps:
         parts += [Terminal(gaps_table(groups)), Text()]
-    parts += [Terminal(_groups_table(groups, groups.metrics[0])), *_more_groups(groups), Text()]
+    parts.append(Terminal(_groups_table(groups, groups.metrics[0])))
+    if (more := len(groups.groups) - MAX_GROUPS) > 0:
+        parts.append(words(f"{format_count(more, 'more group')}: -o FOLDER or --json", "dim"))
+    parts.append(Text())
     if left := len(groups.metrics) - 1:
         parts.append(words(f"{left} more {'metric' if left == 1 else 'metrics'} by group: -o FOLDER or --json", "dim"))
     dim = "Dim groups do not differ significantly from the mean over all users."
-    return Group(*parts, words(f"{groups_method(groups)} {dim}", "dim"), Text())
+    return Group(*parts, words(f"{groups_method(groups, unit)} {worded(dim, unit)}", "dim"), Text())
 
 
 def gaps_table(groups: GroupScores) -> ResultTable:
     """Return a row per metric and system: gap between best and worst group, its interval and p, and the two groups."""
     rows = [
-        {**asdict(gap), **{end: _end(groups, asdict(gap), end) for end in ("worst", "best")}}
+        {**vars(gap), **{end: _end(groups, vars(gap), end) for end in ("worst", "best")}}
         for metric in groups.metrics
         for gap in groups.gaps
         if gap.metric == metric
@@ -154,11 +158,6 @@ def _groups_table(groups: GroupScores, metric: str) -> ResultTable:
     return ResultTable((Column(metric, "system", max(len(metric), SYSTEM_WIDTH)), Column("n"), *systems), tuple(rows))
 
 
-def _more_groups(groups: GroupScores) -> Iterator[Text]:
-    if (more := len(groups.groups) - MAX_GROUPS) > 0:
-        yield words(f"{format_count(more, 'more group')}: -o FOLDER or --json", "dim")
-
-
 def _mean(row: GroupRow | None, *, narrow: bool) -> Cell:
     if row is None:
         return Cell(wording.NOTHING, "dim")
@@ -167,16 +166,16 @@ def _mean(row: GroupRow | None, *, narrow: bool) -> Cell:
     return Cell(f"{wording.number(row.mean)}{between}", "" if row.significant else "dim")
 
 
-def groups_title(groups: GroupScores) -> str:
+def groups_title(groups: GroupScores, unit: str = "user") -> str:
     """Return the heading of a table of means by group: the column that makes the groups.
 
     >>> groups_title(GroupScores("country", "users", (), (), 10))
     'By country (users)'
     """
-    return f"By {printable(groups.by)} ({'users' if groups.kind == 'users' else 'relevant items'})"
+    return f"By {printable(groups.by)} ({worded('users', unit) if groups.kind == 'users' else 'relevant items'})"
 
 
-def groups_counts(groups: GroupScores) -> str:
+def groups_counts(groups: GroupScores, unit: str = "user") -> str:
     """Return sentences on the number of groups, those that are hidden, and users or items without a group.
 
     >>> groups_counts(GroupScores("country", "users", (), (), 10, hidden=2, hidden_users=7, without=1))
@@ -196,10 +195,10 @@ def groups_counts(groups: GroupScores) -> str:
         parts.append(f"{printable(groups.note)}.")
     for metric, why in groups.left_out.items():
         parts.append(f"{printable(metric)} is left out: it {why}.")
-    return " ".join(parts)
+    return worded(" ".join(parts), unit)
 
 
-def groups_method(groups: GroupScores) -> str:
+def groups_method(groups: GroupScores, unit: str = "user") -> str:
     """Return sentences on how the gaps between groups were tested."""
     corrected = wording.CORRECTIONS.get(groups.correction, groups.correction)
     over = "p uncorrected" if groups.correction == "none" else f"{corrected} over all pairs of groups"
@@ -212,7 +211,8 @@ def groups_method(groups: GroupScores) -> str:
             "values the test finds a difference that is not there in more than 5 % of studies "
             "(at 20 users in 8 to 23 %)."
         )
-    return (
+    return worded(
         f"Gap: best group minus worst group, tested by Welch's t test{shared} ({over}). The best and the worst of "
-        f"several groups differ even by chance: read a gap with its p.{few}"
+        f"several groups differ even by chance: read a gap with its p.{few}",
+        unit,
     )

@@ -7,6 +7,7 @@ seed of the study has a run file of its own.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -113,16 +114,15 @@ class Document:
         whole = (key,) if isinstance(key, str) else key
         for number, text in enumerate(texts):
             if text.count("(") > text.count(")"):
-                end = next((at for at in range(number, len(texts)) if _is_closed(texts[number : at + 1])), number)
+                open_brackets = itertools.accumulate(one.count("(") - one.count(")") for one in texts[number:])
+                end = number + next((more for more, left in enumerate(open_brackets) if left == 0), 0)
                 joined = ", ".join(texts[number : end + 1]) if end > number else f"{text}...)"
-                what = f"'{text}' lacks its closing bracket, because YAML cuts a list at every comma"
-                raise self.error((*whole, number), what, f'quote what has a comma: {whole[-1]}: ["{joined}"]')
+                raise self.error(
+                    (*whole, number),
+                    f"'{text}' lacks its closing bracket, because YAML cuts a list at every comma",
+                    f'quote what has a comma: {whole[-1]}: ["{joined}"]',
+                )
         return [self.parse((*whole, number), text, parse) for number, text in enumerate(texts)]
-
-
-def _is_closed(texts: list[str]) -> bool:
-    whole = ",".join(texts)
-    return whole.count("(") == whole.count(")")
 
 
 def read_document(path: str | Path, *, quick: bool = False) -> Document:
@@ -133,7 +133,7 @@ def read_document(path: str | Path, *, quick: bool = False) -> Document:
     path = Path(path)
     try:
         with path.open("rb") as file:
-            text = file.read(LONGEST + 1).decode("utf-8")  # one more than a study may have
+            content, root = parse_yaml(file.read(LONGEST + 1).decode("utf-8"))  # one byte more than a study may have
     except FileNotFoundError:
         raise InputError("I101", f"there is no study {path.name}", where=str(path), hint="check the path") from None
     except OSError as error:
@@ -145,8 +145,6 @@ def read_document(path: str | Path, *, quick: bool = False) -> Document:
         ) from None
     except UnicodeDecodeError:
         raise _broken(path, "its bytes are not UTF-8 text") from None
-    try:
-        content, root = parse_yaml(text)
     except YamlError as error:
         raise _broken(path, str(error)) from None
     if not isinstance(content, dict) or root is None:
@@ -204,8 +202,12 @@ def parse_values(texts: Iterable[str]) -> dict[str, Value]:
 
 
 def _wrong_value(text: str, why: str) -> UsageError:
-    hint = "quote text that is not a plain word: --set 'title=\"x [1]\"'"
-    return UsageError("U102", f"'{text}' is not NAME=VALUE: {why}", where="--set", hint=hint)
+    return UsageError(
+        "U102",
+        f"'{text}' is not NAME=VALUE: {why}",
+        where="--set",
+        hint="quote text that is not a plain word: --set 'title=\"x [1]\"'",
+    )
 
 
 def fill_parameters(document: Document, content: Mapping[str, Any], values: Mapping[str, Value]) -> dict[str, Any]:
@@ -215,12 +217,13 @@ def fill_parameters(document: Document, content: Mapping[str, Any], values: Mapp
     Raise U102 if ``values`` has a name that is not a parameter of the study, and U132 if a text has one.
     """
     known = dict(content.get(PARAMETERS) or {})
-    for name in values:
-        if name not in known:
-            hint = suggest(name, known) if known else "it has no parameters: write `parameters: {epochs: 20}`"
-            raise UsageError(
-                "U102", f"the study has no parameter '{name}'", where=document.where((PARAMETERS,)), hint=hint
-            )
+    if unknown := [name for name in values if name not in known]:
+        raise UsageError(
+            "U102",
+            f"the study has no parameter '{unknown[0]}'",
+            where=document.where((PARAMETERS,)),
+            hint=suggest(unknown[0], known) if known else "it has no parameters: write `parameters: {epochs: 20}`",
+        )
     known |= values
 
     def replaced(value: Any, key: Key) -> Any:
@@ -234,8 +237,12 @@ def fill_parameters(document: Document, content: Mapping[str, Any], values: Mapp
         if key[0] == "models" and name in PLACE_NAMES and name not in known:
             return f"{{{name}}}"
         if name not in known:
-            hint = suggest(name, known) if known else f"write `parameters: {{{name}: ...}}`"
-            raise UsageError("U132", f"there is no parameter '{name}'", where=document.where(key), hint=hint)
+            raise UsageError(
+                "U132",
+                f"there is no parameter '{name}'",
+                where=document.where(key),
+                hint=suggest(name, known) if known else f"write `parameters: {{{name}: ...}}`",
+            )
         return str(known[name])
 
     texts = {key: replaced(value, (key,)) for key, value in content.items() if key not in UNTOUCHED}

@@ -34,7 +34,12 @@ class Data(ConfigSection):
     """The source of a log: a `path`, a `generate` text, or a `name` to look up in the data folder."""
 
     name: Annotated[str | None, Field(description="the data set in the data folder, or a name for the data")] = None
-    path: Annotated[str | None, Field(description="a file, relative to the study file")] = None
+    path: Annotated[
+        str | None,
+        Field(
+            description="a file, relative to the study file, or an address such as `duckdb://shop.db?query=from log`"
+        ),
+    ] = None
     columns: Annotated[dict[str, str], Field(description="column names that are not recognised: `{user: uid}`")] = {}
     table: Annotated[
         str | None,
@@ -61,7 +66,7 @@ class Data(ConfigSection):
         str | None,
         Field(
             description="item features, for re-ranking and diversity: a file (relative to the study, or "
-            "in the folder of a named data set), or `item_features(items=300)` for a generated log"
+            "in the folder of a named data set) or an address, or `item_features(items=300)` for a generated log"
         ),
     ] = None
     items_columns: Annotated[
@@ -70,7 +75,7 @@ class Data(ConfigSection):
     ] = {}
     users: Annotated[
         str | None,
-        Field(description="a file with a row per user, placed like `items`, for `by`; none: the log has the columns"),
+        Field(description="a table with a row per user, placed like `items`, for `by`; none: the log has the columns"),
     ] = None
     similarities: Annotated[
         str | None,
@@ -273,8 +278,11 @@ def read_study(document: Document, values: Mapping[str, Value] | None = None) ->
     ``values`` override the parameters of the study.
     """
     if document.quick and not document.content.get(QUICK):
-        hint = "remove --quick, or add a `quick:` part with keys that replace others"
-        raise document.error((QUICK,), "the study has no quick part", hint)
+        raise document.error(
+            (QUICK,),
+            "the study has no quick part",
+            "remove --quick, or add a `quick:` part with keys that replace others",
+        )
     known = set(Study.model_fields) - {QUICK, "study"}
     quick_part = document.content.get(QUICK)
     for name in quick_part if isinstance(quick_part, dict) else ():

@@ -13,6 +13,7 @@ import polars as pl
 from recassay.data import synthetic
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
+from recassay.data.io.lake import beside, is_address
 from recassay.data.io.sources import table_files
 from recassay.data.memberships import Memberships
 from recassay.data.read import read_interactions, read_items, read_memberships, read_with_shared_names
@@ -51,16 +52,16 @@ def load_log(data: Data, study_folder: Path, data_folder: Path | None = None) ->
     return read_interactions(path, columns=data.columns or None, format=data.format, times=data.times)
 
 
-def log_file(data: Data, study_folder: Path, data_folder: Path | None = None) -> Path:
-    """Return the path of the log that an entry under ``data`` names; the entry must not be a generated one."""
-    return study_folder / data.path if data.path else find_data_file(data.name, data_folder, data.table)
+def log_file(data: Data, study_folder: Path, data_folder: Path | None = None) -> Path | str:
+    """Return the path or address of the log that an entry under ``data`` names, which is not a generated one."""
+    return beside(study_folder, data.path) if data.path else find_data_file(data.name, data_folder, data.table)
 
 
-def items_source(data: Data, study_folder: Path, data_folder: Path | None = None) -> pl.DataFrame | Path | None:
-    """Return the item features of an entry under ``data``: the path of their file, a generated table, or None."""
+def items_source(data: Data, study_folder: Path, data_folder: Path | None = None) -> pl.DataFrame | Path | str | None:
+    """Return the item features of an entry under ``data``: their path or address, a generated table, or None."""
     if data.items is None:
         return None
-    if "(" in data.items:
+    if _is_generated(data.items):
         return _made(data.items, ITEM_GENERATORS)
     return file_beside(data.items, data, study_folder, data_folder)
 
@@ -114,14 +115,18 @@ def load_item_groups(data: Data, by: str, study_folder: Path, data_folder: Path 
     return read_memberships(source, by, "items", columns=data.items_columns or None)
 
 
-def file_beside(name: str, data: Data, study_folder: Path, data_folder: Path | None = None) -> Path:
-    """Return the path of an additional file (such as item features) that an entry under ``data`` names.
+def _is_generated(items: str) -> bool:
+    return "(" in items and not is_address(items)
+
+
+def file_beside(name: str, data: Data, study_folder: Path, data_folder: Path | None = None) -> Path | str:
+    """Return the path or address of an additional table (such as item features) that an entry under ``data`` names.
 
     It is beside the study file, or for a named data set beside its log in the data folder.
     """
     if data.path or data.generate:
-        return study_folder / name
-    return find_data_file(data.name, data_folder, data.table).parent / name
+        return beside(study_folder, name)
+    return beside(find_data_file(data.name, data_folder, data.table).parent, name)
 
 
 def names_table(text: str) -> bool:
@@ -133,19 +138,21 @@ def names_table(text: str) -> bool:
     return Path(text.removesuffix(".gz")).suffix in TABLE_SUFFIXES
 
 
-def source_files(data: Data, study_folder: Path, data_folder: Path | None = None) -> list[Path]:
-    """Return the files that an entry under ``data`` reads: log, item features and users; nothing for generated data.
+def source_files(data: Data, study_folder: Path, data_folder: Path | None = None) -> list[Path | str]:
+    """Return the files and addresses of an entry under ``data``: log, item features and users; none if generated.
 
     If the log is a folder of files, the folders are listed too, because a new file in one changes the log.
     """
-    found: list[Path] = []
+    found: list[Path | str] = []
     if not data.generate:
         log = log_file(data, study_folder, data_folder)
-        files = table_files(log)
-        found = files if log.is_file() else [*{file.parent: None for file in files}, *files]
-    items = None if data.items is None or "(" in data.items else data.items
+        files = [] if isinstance(log, str) else table_files(log)
+        found += {file.parent: None for file in files if files != [log]}
+        found.extend(files or (log,))
+    items = None if data.items is None or _is_generated(data.items) else data.items
     found += [file_beside(name, data, study_folder, data_folder) for name in (items, data.users) if name is not None]
-    return [path.resolve() for path in found if path.exists()]
+    paths = [path.resolve() for path in found if isinstance(path, Path) and path.exists()]
+    return [*paths, *(address for address in found if isinstance(address, str))]
 
 
 def _made(text: str, makers: Mapping[str, Callable[..., Made]]) -> Made:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from collections.abc import Sequence as Several
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from recassay import drift, models, protocols, split
-from recassay.columnar.times import require_times
 from recassay.comparison.over_time.curves import ERRORS
-from recassay.data.interactions import Interactions, no_ratings_to_compare
-from recassay.designs import Design
+from recassay.data.io.lake import address_name
 from recassay.designs import parse_list as parse_designs
 from recassay.engine.streams.values import StreamMetrics
 from recassay.errors import UsageError
 from recassay.metrics.base import CatalogueMetric, Metric
 from recassay.metrics.registry import parse_metrics
-from recassay.models.base.model import BuiltIn, no_ratings_to_learn
 from recassay.models.rerank.base import Reranker
 from recassay.naming.grammar import suggest
 from recassay.naming.registry import load_file
@@ -31,11 +27,7 @@ from recassay.study.config.schema import Data, Study, read_study
 from recassay.study.config.sources import names_table
 from recassay.study.plan.plan import LISTS, SEQUENCES, STREAM, AnyPlan, Plan, SequencePlan, StreamPlan, WholeStream
 from recassay.study.plan.run_files import RunFiles
-from recassay.study.plan.systems import System, parse_model, parse_systems, with_own_classes
-from recassay.study.plan.tuning import grid_settings
-
-if TYPE_CHECKING:
-    from recassay.experiments.base import Experiment
+from recassay.study.plan.systems import grid_settings, parse_model, parse_systems, with_own_classes
 
 RANKED, GENERATED, STREAMS = "ranked lists", "generated sequences", "streams"  # kinds of studies
 OF_KIND = {  # keys that only studies of some kinds have
@@ -75,8 +67,11 @@ def make_plan(document: Document, study: Study) -> Plan | SequencePlan | StreamP
     study = with_own_classes(document, study)
     protocol, *more = document.parse_list("protocol", study.protocol, protocols.parse)
     if more and not isinstance(protocol, Prequential):
-        what = f"several protocols are for streams, and {protocol} is not one of streams"
-        raise document.error(("protocol",), what, "name one protocol, and run a study for each other one")
+        raise document.error(
+            ("protocol",),
+            f"several protocols are for streams, and {protocol} is not one of streams",
+            "name one protocol, and run a study for each other one",
+        )
     _refuse_keys(document, study, protocol)
     data = _datasets(document, study)
     columns = {name: entry.columns for name, entry in data.items() if entry.columns}
@@ -84,13 +79,19 @@ def make_plan(document: Document, study: Study) -> Plan | SequencePlan | StreamP
     systems = parse_systems(document, study.models, parse, columns)
     names, baseline = [system.name for system in systems], study.compare.baseline
     if baseline is not None and baseline not in names:
-        where = document.where(("compare", "baseline"))
-        what = f"the baseline '{baseline}' is not one of the models"
-        raise UsageError("U108", what, where=where, hint=suggest(baseline, names))
-    for system in systems:
-        if isinstance(system.model, RunFiles) and not isinstance(protocol, UserProtocol):
-            what = f"{system.name} is a run file, which holds ranked lists, and {protocol} needs a model"
-            raise document.error(system.key, what, "protocol: ranking, or name a model")
+        raise UsageError(
+            "U108",
+            f"the baseline '{baseline}' is not one of the models",
+            where=document.where(("compare", "baseline")),
+            hint=suggest(baseline, names),
+        )
+    run_files = [system for system in systems if isinstance(system.model, RunFiles)]
+    if run_files and not isinstance(protocol, UserProtocol):
+        raise document.error(
+            run_files[0].key,
+            f"{run_files[0].name} is a run file, which holds ranked lists, and {protocol} needs a model",
+            "protocol: ranking, or name a model",
+        )
     parsed = document.parse_list("metrics", study.metrics, parse_metrics)
     common: dict[str, Any] = {
         "document": document,
@@ -98,10 +99,8 @@ def make_plan(document: Document, study: Study) -> Plan | SequencePlan | StreamP
         "data": data,
         "filters": tuple(document.parse_list("filters", study.filters, filters.parse)),
         "own_filters": _of_data(document, data, "filters", filters.parse),
-        "own_splits": {},
         "protocol": protocol,
         "systems": systems,
-        "experiments": (),
         "metrics": {heading: metric for found in parsed for heading, metric in found.items()},
     }
     if isinstance(protocol, Prequential):
@@ -112,14 +111,14 @@ def make_plan(document: Document, study: Study) -> Plan | SequencePlan | StreamP
         return _sequence_plan(document, study, common)
     if not isinstance(protocol, UserProtocol):
         raise document.error(("protocol",), f"studies do not support the protocol {protocol}", "ranking(...)")
-    designs = document.parse_list("designs", study.designs, _design)
+    designs = document.parse_list(
+        "designs", study.designs, lambda text: [LISTS] if text == LISTS else parse_designs(text)
+    )
     return Plan(
-        **common
-        | _splits(document, study, data, split.parse)
-        | {
-            "designs": tuple(dict.fromkeys(design for several in designs for design in several)),
-            "experiments": _experiments(document, study),
-        }
+        **common,
+        **_splits(document, study, data, split.parse),
+        designs=tuple(dict.fromkeys(design for several in designs for design in several)),
+        experiments=tuple(dict.fromkeys(document.parse_list("experiments", study.experiments, _experiment))),
     )
 
 
@@ -131,8 +130,11 @@ def _refuse_keys(document: Document, study: Study, protocol: BaseProtocol) -> No
     for place, section, of_kind in sections:
         for key, kinds in of_kind.items():
             if key in section.model_fields_set and getattr(section, key) and kind not in kinds:
-                what = f"`{key}` is for {' and '.join(kinds)}, and {protocol} is for {kind}"
-                raise document.error((*place, key), what, f"remove `{key}:`, or use another protocol")
+                raise document.error(
+                    (*place, key),
+                    f"`{key}` is for {' and '.join(kinds)}, and {protocol} is for {kind}",
+                    f"remove `{key}:`, or use another protocol",
+                )
 
 
 def _datasets(document: Document, study: Study) -> dict[str, Data]:
@@ -141,13 +143,17 @@ def _datasets(document: Document, study: Study) -> dict[str, Data]:
     for number, data in enumerate(study.data):
         sources = sum(map(bool, (data.path, data.generate, data.table)))
         if sources > 1 or not (sources or data.name):
-            what = "a data set needs exactly one of name (or table), path and generate"
-            raise document.error(("data", number), what, "path: ratings.csv")
+            raise document.error(
+                ("data", number),
+                "a data set needs exactly one of name (or table), path and generate",
+                "path: ratings.csv",
+            )
         place = data.path or data.table
-        name = data.name or (Path(place).name.partition(".")[0] if place else "generated")
+        name = data.name or (address_name(place) if place else "generated")
         if name in found:
-            what = f"two data sets have the name '{name}'"
-            raise document.error(("data", number), what, "give one of them another `name:`")
+            raise document.error(
+                ("data", number), f"two data sets have the name '{name}'", "give one of them another `name:`"
+            )
         found[name] = data
     return found
 
@@ -162,34 +168,33 @@ def _of_data(document: Document, data: Mapping[str, Data], key: str, parse: Call
 
 def _splits(document: Document, study: Study, data: Mapping[str, Data], parse: Callable[[str], Cut]) -> dict[str, Any]:
     """Return the fields ``splits`` and ``own_splits`` (by data set) of a plan; ``parse`` makes a split of a text."""
-    own = {name: splits for name, splits in _of_data(document, data, "split", parse).items() if splits}
-    return {"splits": tuple(document.parse_list("split", study.split, parse)), "own_splits": own}
+    return {
+        "splits": tuple(document.parse_list("split", study.split, parse)),
+        "own_splits": {name: own for name, own in _of_data(document, data, "split", parse).items() if own},
+    }
 
 
-def _design(text: str) -> list[str | Design]:
-    return [LISTS] if text == LISTS else [*parse_designs(text)]
-
-
-def _experiments(document: Document, study: Study) -> tuple[Experiment, ...]:
-    if not study.experiments:
-        return ()
+def _experiment(text: str) -> Any:
     from recassay.experiments import parse  # few studies have experiments
 
-    return tuple(dict.fromkeys(document.parse_list("experiments", study.experiments, parse)))
+    return parse(text)
 
 
 def _sequence_plan(document: Document, study: Study, common: dict[str, Any]) -> SequencePlan:
     sequencers, primitives = dict[str, Any](), dict[str, Any]()
     for number, (name, data) in enumerate(common["data"].items()):
         if not data.sequences:
-            hint = "sequences: sessions(gap=3600), or ready_made where a user is a sequence"
-            raise document.error(("data", number), "the rule that makes sequences of the log is missing", hint)
+            raise document.error(
+                ("data", number),
+                "the rule that makes sequences of the log is missing",
+                "sequences: sessions(gap=3600), or ready_made where a user is a sequence",
+            )
         sequencers[name] = document.parse(("data", number, "sequences"), data.sequences, sequences.parse_rule)
         if data.primitive and not names_table(data.primitive):
             with document.locating("data", number, "primitive"):
                 primitives[name], _ = parse_model(document.folder, data.primitive, models.sequence.parse_any)
-    parts = common | _splits(document, study, common["data"], sequences.parse_split)
-    return SequencePlan(**parts, designs=(SEQUENCES,), sequencers=sequencers, primitives=primitives)
+    splits = _splits(document, study, common["data"], sequences.parse_split)
+    return SequencePlan(**common, **splits, designs=(SEQUENCES,), sequencers=sequencers, primitives=primitives)
 
 
 # --- streams --------------------------------------------------------------------------------------------------------
@@ -208,7 +213,8 @@ def _stream_plan(document: Document, study: Study, common: dict[str, Any]) -> St
     curves = _curves(document, study, common["metrics"], each)
     several = {name: tuple(WholeStream(str(one)) for one in own) for name, own in each.items() if len(own) > 1}
     return StreamPlan(
-        **common | {"own_splits": several},
+        **common,
+        own_splits=several,
         splits=(WholeStream(),),
         designs=(STREAM,),
         protocols=each,
@@ -227,12 +233,15 @@ def _stream_protocols(document: Document, key: Key, texts: list[str]) -> tuple[P
     found: dict[Prequential, None] = {}
     for one in document.parse_list(key, texts, protocols.parse):
         if not isinstance(one, Prequential):
-            what = f"{one} is not for streams, unlike the protocol of the study"
-            raise document.error(key, what, "prequential(at=10)")
+            raise document.error(
+                key, f"{one} is not for streams, unlike the protocol of the study", "prequential(at=10)"
+            )
         if one.folds != "none":
-            what = f"a study plays every system once, and {one} plays several copies"
-            hint = "remove folds; ra.play plays copies, and ra.overall.over_folds shows their curves"
-            raise document.error(key, what, hint)
+            raise document.error(
+                key,
+                f"a study plays every system once, and {one} plays several copies",
+                "remove folds; ra.play plays copies, and ra.overall.over_folds shows their curves",
+            )
         if one in found:
             raise document.error(key, f"the protocol {one} is named twice", "leave one out")
         found[one] = None
@@ -241,22 +250,30 @@ def _stream_protocols(document: Document, key: Key, texts: list[str]) -> tuple[P
 
 def _check_stream_metrics(metrics: Mapping[str, Metric], protocol: Prequential, items: bool) -> None:
     """Raise U192 for a metric that a stream cannot have; ``items`` says whether item features are given."""
-    where, ratings = str(protocol), protocol.predict == "ratings"
-    events = [heading for heading, metric in metrics.items() if not isinstance(metric, CatalogueMetric)]
-    if ratings and (other := [heading for heading in metrics if heading not in ERRORS]):
-        raise UsageError("U192", f"{other[0]} is not a metric of ratings", where=where, hint=" or ".join(ERRORS))
-    if ratings:
+
+    def refusal(what: str, hint: str) -> UsageError:
+        return UsageError("U192", what, where=str(protocol), hint=hint)
+
+    if protocol.predict == "ratings":
+        if other := [heading for heading in metrics if heading not in ERRORS]:
+            raise refusal(f"{other[0]} is not a metric of ratings", " or ".join(ERRORS))
         return
+    events = [heading for heading, metric in metrics.items() if not isinstance(metric, CatalogueMetric)]
     if not events:
-        what = "no metric has a value for each event, and curves, tests and alarms need one"
-        raise UsageError("U192", what, where=where, hint=f"add one, such as recall@{protocol.at}")
+        raise refusal(
+            "no metric has a value for each event, and curves, tests and alarms need one",
+            f"add one, such as recall@{protocol.at}",
+        )
     for heading, metric in metrics.items():
         if isinstance(metric, CatalogueMetric) and metric.k is not None and metric.k > protocol.at:
-            what = f"{heading} looks at more than the {protocol.at} items of a list"
-            raise UsageError("U192", what, where=where, hint=f"{metric.name}@{protocol.at}")
+            raise refusal(
+                f"{heading} looks at more than the {protocol.at} items of a list", f"{metric.name}@{protocol.at}"
+            )
         if isinstance(metric, CatalogueMetric) and metric.catalogue != "train":
-            what = f"{heading}: the catalogue of a stream is the items of its events so far"
-            raise UsageError("U192", what, where=where, hint="leave the parameter catalogue out")
+            raise refusal(
+                f"{heading}: the catalogue of a stream is the items of its events so far",
+                "leave the parameter catalogue out",
+            )
     StreamMetrics.of(events, protocol, lists_only=False, items=items)
 
 
@@ -270,50 +287,49 @@ def _curves(
     """
     events = [heading for heading, metric in metrics.items() if not isinstance(metric, CatalogueMetric)]
     named, tuned = study.over_time.metrics, study.tune.metric if study.tune else None
-    windows = study.over_time.window if isinstance(study.over_time.window, dict) else {}
-    for key, noun, name, known in (
-        *((("over_time", "metric"), "metric", one, metrics) for one in named),
-        *((("tune", "metric"), "metric", one, metrics) for one in (tuned,) if one is not None),
-        *(
-            (("over_time", "window"), "data set", one, [*datasets])
-            for one in (windows if isinstance(windows, dict) else ())
-        ),
+    window = study.over_time.window
+    for key, noun, names, known in (
+        (("over_time", "metric"), "metric", named, [*metrics]),
+        (("tune", "metric"), "metric", () if tuned is None else (tuned,), [*metrics]),
+        (("over_time", "window"), "data set", tuple(window) if isinstance(window, dict) else (), [*datasets]),
     ):
-        if name not in known:
-            raise document.error(key, f"there is no {noun} '{name}' in the study", suggest(name, known))
+        if unknown := next((name for name in names if name not in known), None):
+            raise document.error(key, f"there is no {noun} '{unknown}' in the study", suggest(unknown, known))
     if tuned is not None and tuned not in events:
-        what = f"{tuned} has no value for an event, so that no parameters can be chosen by it"
-        raise document.error(("tune", "metric"), what, events[0])
+        raise document.error(
+            ("tune", "metric"),
+            f"{tuned} has no value for an event, so that no parameters can be chosen by it",
+            events[0],
+        )
     return tuple(one for one in named if one in events) or tuple(events[:1])
 
 
 # --- checks of a plan -----------------------------------------------------------------------------------------------
 
 
-def require_run_files(plan: AnyPlan, name: str, split: str, folds: Several[int] | None = None) -> None:
+def require_run_files(plan: AnyPlan, name: str, split: str, folds: Collection[int] | None = None) -> None:
     """Raise I109 or U132 if a system reads its lists from run files, and one is missing or serves several folds.
 
     Checked are the files for the split ``split`` of data set ``name``, every seed, and the ``folds`` with these
     numbers; while the numbers are unknown (None), a file of any fold will do.
     """
-    for system, runs in _systems_with_runs(plan):
-        with plan.document.locating(*system.key):
-            runs.require(system.name, name, split, plan.study.seeds, folds)
-
-
-def _systems_with_runs(plan: AnyPlan) -> list[tuple[System, RunFiles]]:
-    return [(system, system.model) for system in plan.systems if isinstance(system.model, RunFiles)]
+    for system in plan.systems:
+        if isinstance(system.model, RunFiles):
+            with plan.document.locating(*system.key):
+                system.model.require(system.name, name, split, plan.study.seeds, folds)
 
 
 def _check_paths(plan: Plan) -> None:
     """Raise U132 if a system would use the same run file for several data sets, or for several splits of one."""
-    several = {"data": len(plan.data), "split": max(len(plan.splits_of(name)) for name in plan.data)}
-    things = {"data": "data sets", "split": "splits"}
-    for system, runs in _systems_with_runs(plan):
-        for name, number in several.items():
-            if number > 1 and name not in runs.names:
-                what = f"{system.name} has one run file for {number} {things[name]}: {runs}"
-                raise plan.document.error(system.key, what, f"write a file for each, and {{{name}}} in the path")
+    splits = max(len(plan.splits_of(name)) for name in plan.data)
+    for system in plan.systems:
+        for name, things, number in (("data", "data sets", len(plan.data)), ("split", "splits", splits)):
+            if isinstance(system.model, RunFiles) and number > 1 and name not in system.model.names:
+                raise plan.document.error(
+                    system.key,
+                    f"{system.name} has one run file for {number} {things}: {system.model}",
+                    f"write a file for each, and {{{name}}} in the path",
+                )
 
 
 def _check_item_groups(plan: Plan) -> None:
@@ -324,8 +340,11 @@ def _check_item_groups(plan: Plan) -> None:
     if not plan.study.by_item:
         return
     if LISTS not in plan.designs:
-        what = "groups of items are of ranked lists, and the designs do not have these"
-        raise plan.document.error(("by_item",), what, f"add `{LISTS}` to the designs, or remove `by_item:`")
+        raise plan.document.error(
+            ("by_item",),
+            "groups of items are of ranked lists, and the designs do not have these",
+            f"add `{LISTS}` to the designs, or remove `by_item:`",
+        )
     from recassay.engine.lists.groups import metrics_of_item_groups
 
     with plan.document.locating("by_item"):
@@ -345,26 +364,22 @@ def _check_items(plan: AnyPlan) -> None:
     metrics = plan.of_events if isinstance(plan, StreamPlan) else plan.metrics
     needing = [heading for heading, metric in metrics.items() if "items" in metric.needed]
     if needing and (len(lacking) == len(plan.data) or len(needing) == len(metrics)):
-        what = f"{needing[0]} needs the features of items, and {lacking[0]} has none"
-        raise plan.locate_metric(needing[0], UsageError("U105", what, hint=f"{hint}, or remove the metric"))
+        raise plan.locate_metric(
+            needing[0],
+            UsageError(
+                "U105",
+                f"{needing[0]} needs the features of items, and {lacking[0]} has none",
+                hint=f"{hint}, or remove the metric",
+            ),
+        )
     for system in plan.systems:
         model = system.model
         while isinstance(model, Reranker):
             if model.needs_items:
-                what = f"{model.name} needs the features of items, and {lacking[0]} has none"
-                raise plan.document.locate(system.key, UsageError("U201", what, hint=hint))
+                raise plan.document.locate(
+                    system.key,
+                    UsageError(
+                        "U201", f"{model.name} needs the features of items, and {lacking[0]} has none", hint=hint
+                    ),
+                )
             model = model.of
-
-
-def check_log(plan: AnyPlan, name: str, log: Interactions) -> None:
-    """Raise an error, with its line, if the log of data set ``name`` lacks times or ratings that the study needs."""
-    for number, each in enumerate(plan.splits_of(name)):
-        with plan.locating_split(name, number):
-            require_times(log, each.needs, each)
-    if log.ratings is not None:
-        return
-    if isinstance(plan, Plan) and plan.protocol.relevant_from is not None:
-        raise plan.document.locate(("protocol",), no_ratings_to_compare(plan.protocol.relevant_from, log.origin))
-    for system in plan.systems:
-        if isinstance(system.model, BuiltIn) and system.model.reads_ratings:
-            raise plan.document.locate(system.key, no_ratings_to_learn(system.model.name, log.origin))

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -23,23 +23,19 @@ from recassay.metrics.registry import parse_metrics
 from recassay.protocols.base import BaseProtocol, UserProtocol
 from recassay.protocols.prequential import Prequential
 from recassay.protocols.ranking import Sequence
-from recassay.split.base import Cut, Split
+from recassay.split.base import Cut
 from recassay.split.filters import Filter
-from recassay.split.sequences import SequenceSplit
 from recassay.split.sessions import Sequencer
 from recassay.study.config.reading import Document
 from recassay.study.config.schema import Data, Study
 from recassay.study.plan.systems import System
-
-if TYPE_CHECKING:
-    from recassay.experiments.base import Experiment
 
 LISTS = "lists"  # the design that scores ranked lists as they are
 SEQUENCES = "sequences"  # the only design for generated sequences
 STREAM = "stream"  # the only design for streams
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AnyPlan:
     """The parts of a plan that all kinds of studies have: the objects that the texts of a study file define.
 
@@ -51,13 +47,13 @@ class AnyPlan:
     data: Mapping[str, Data]
     filters: tuple[Filter, ...]
     own_filters: Mapping[str, tuple[Filter, ...]]  # by data set
-    splits: tuple[Cut, ...]  # of data sets that have none of their own
-    own_splits: Mapping[str, tuple[Cut, ...]]  # by data set, of those that have some
+    splits: tuple[Any, ...]  # of data sets that have none of their own
+    own_splits: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # by data set, of those that have some
     protocol: BaseProtocol
     systems: tuple[System, ...]
     designs: tuple[str | Design, ...]
     metrics: Mapping[str, Metric]
-    experiments: tuple[Experiment, ...]
+    experiments: tuple[Any, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -97,28 +93,26 @@ class AnyPlan:
         return self.with_metrics(name for name, one in self.metrics.items() if not (lacks and "items" in one.needed))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Plan(AnyPlan):
     """The plan of a study of ranked lists."""
 
-    splits: tuple[Split, ...]
     protocol: UserProtocol
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SequencePlan(AnyPlan):
     """The plan of a study of generated sequences.
 
     By data set, ``sequencers`` make its sequences, and ``primitives`` recommend its obvious items, if given.
     """
 
-    splits: tuple[SequenceSplit, ...]
     protocol: Sequence
     sequencers: Mapping[str, Sequencer]
     primitives: Mapping[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class StreamPlan(AnyPlan):
     """The plan of a study of streams, in which systems are tested and trained event by event.
 
@@ -126,7 +120,6 @@ class StreamPlan(AnyPlan):
     the metric of curves and alarms, and ``curves`` are all metrics with curves, that one first.
     """
 
-    splits: tuple[WholeStream, ...]
     protocol: Prequential
     protocols: Mapping[str, tuple[Prequential, ...]]
     over_time: str

@@ -11,7 +11,7 @@ import glob
 import hashlib
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -92,14 +92,20 @@ class RunFiles:
     def _files(self) -> list[str]:
         return sorted(glob.glob(_pattern(self.text), root_dir=self.folder))
 
-    def require(self, system: str, dataset: str, split: str, seeds: Sequence[int], folds: Sequence[int] | None) -> None:
+    def require(
+        self, system: str, dataset: str, split: str, seeds: Collection[int], folds: Collection[int] | None
+    ) -> None:
         """Raise I109 if a system's file for some fold or seed is missing, U132 if one file would serve several folds.
 
         While the numbers of the ``folds`` are unknown (None), a file for any fold will do.
         """
         if folds is not None and len(folds) > 1 and "fold" not in self.names:
-            what = f"{system} has one run file for the {len(folds)} folds of {dataset}, {split}"
-            raise UsageError("U132", what, where=self.text, hint="write a file for each fold, and {fold} in the path")
+            raise UsageError(
+                "U132",
+                f"{system} has one run file for the {len(folds)} folds of {dataset}, {split}",
+                where=self.text,
+                hint="write a file for each fold, and {fold} in the path",
+            )
         places: list[dict[str, str | int]] = [
             {"data": dataset, "split": split, "seed": seed, **({} if fold is None else {"fold": fold})}
             for fold in (folds or (None,))
@@ -188,8 +194,12 @@ def expand(text: str, folder: Path, name: str | None) -> dict[str, str]:
             label = "-".join(([name] if name else []) + [run_name(Path(star), table_suffixes()) for star in stars])
             whole = "".join(map("".join, itertools.zip_longest(text.split("*"), stars, fillvalue="")))
             if found.setdefault(label, whole) != whole:
-                what = f"two systems have the name {label!r}"
-                raise UsageError("U109", what, where=f"{found[label]} and {whole}", hint="rename one of the files")
+                raise UsageError(
+                    "U109",
+                    f"two systems have the name {label!r}",
+                    where=f"{found[label]} and {whole}",
+                    hint="rename one of the files",
+                )
     return found
 
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from recassay.errors import InputError, RecassayError, UsageError
+from recassay.data.io.lake import is_address
+from recassay.errors import InputError, RecassayError, UsageError, masked
 from recassay.models.base.capabilities import WrapsModel
 from recassay.models.base.registry import FORM, class_in_file
-from recassay.naming.grammar import parse as parse_expression
-from recassay.naming.grammar import suggest
+from recassay.naming import grammar
 from recassay.naming.named import Named
 from recassay.naming.system_names import ADDRESS, system_name
-from recassay.study.config.reading import Document, Key
-from recassay.study.config.schema import Data, Study
+from recassay.study.config.reading import Document, Key, Value
+from recassay.study.config.schema import Data, Study, Tune
 from recassay.study.plan.run_files import Columns, RunFiles, digest_of_files, expand, names_run_files
 from recassay.study.store.folder import StudyCell
 
@@ -80,6 +81,9 @@ def parse_systems(
         key: Key = ("models", label) if given else ("models", number)
         text, name = given or label, label if given else None
         with document.locating(*key):
+            if is_address(text):
+                what, hint = "a study reads lists of a system from files", "write them to a Parquet file for each fold"
+                raise UsageError("U132", f"{what}, not from an address", where=masked(text), hint=hint)
             if names_run_files(text):
                 paths = expand(text, folder, name)
                 if not paths:
@@ -87,24 +91,25 @@ def parse_systems(
                 systems = [System(one, path, RunFiles(folder, path, columns or {}), key) for one, path in paths.items()]
             else:
                 model, source = parse_model(folder, text, parse)
-                several = classes[label.partition("(")[0]] > 1
-                systems = [System(name or _label(model, text, several), text, model, key, source)]
+                systems = [
+                    System(name or _label(model, text, classes[label.partition("(")[0]] > 1), text, model, key, source)
+                ]
         for system in systems:
-            if other := _name_problem(system.name, found):
-                raise document.error(key, *other)
+            _require_own_file_name(document, system, found)
             found[system.name.lower()] = system
     by_name = {system.name: system for system in found.values()}
     return tuple(_wrapped(document, system, by_name, parse) for system in found.values())
 
 
-def _name_problem(name: str, known: Mapping[str, System]) -> tuple[str, str] | None:
-    """Return why a system cannot have this name, and what to do; ``known`` has other systems by name in lower case."""
+def _require_own_file_name(document: Document, system: System, known: Mapping[str, System]) -> None:
+    """Raise U132 unless files can be named after a system; ``known`` has other systems by name in lower case."""
+    name = system.name
     if not name.strip() or name.startswith(".") or re.search(r"[/\\\x00-\x1f]", name) or len(name) > 100:
         what = f"'{name}' cannot be a system's name, because files are named after it"
-        return what, "a short name without / or \\"
+        raise document.error(system.key, what, "a short name without / or \\")
     if (other := known.get(name.lower())) is not None:
-        return f"the names '{other.name}' and '{name}' are the same to some file systems", "rename one"
-    return None
+        what = f"the names '{other.name}' and '{name}' are the same to some file systems"
+        raise document.error(system.key, what, "rename one")
 
 
 def _wrapped(
@@ -119,8 +124,11 @@ def _wrapped(
     if not isinstance(of, str) or not isinstance(system.model, WrapsModel):
         return system
     if system.name in above:
-        what = f"the models wrap each other in a circle: {' of '.join((*above, system.name))}"
-        raise document.error(system.key, what, "wrap a model that is not a re-ranker")
+        raise document.error(
+            system.key,
+            f"the models wrap each other in a circle: {' of '.join((*above, system.name))}",
+            "wrap a model that is not a re-ranker",
+        )
     if of in systems:
         base = _wrapped(document, systems[of], systems, parse, *above, system.name)
     else:
@@ -129,12 +137,16 @@ def _wrapped(
         except RecassayError:
             what = f"{system.name} wraps '{of}', which is neither a system of the study nor the text of a model"
             others = [name for name in systems if name != system.name]
-            hint = suggest(of, others) if others else "of='ALS(factors=64)'"
-            raise document.error(system.key, what, hint) from None
+            raise document.error(
+                system.key, what, grammar.suggest(of, others) if others else "of='ALS(factors=64)'"
+            ) from None
         base = System(of, of, model, source=source)
     if isinstance(base.model, RunFiles):
-        what = f"{system.name} wraps '{of}', which is a run file and not a model"
-        raise document.error(system.key, what, "re-rank the file itself: recassay rerank")
+        raise document.error(
+            system.key,
+            f"{system.name} wraps '{of}', which is a run file and not a model",
+            "re-rank the file itself: recassay rerank",
+        )
     return dataclasses.replace(
         system, model=dataclasses.replace(outer, of=base.model), source=system.source + base.source
     )
@@ -148,7 +160,7 @@ def _label(model: Any, text: str, several: bool) -> str:
     written = text.rpartition(".py:")[2].strip()
     if ADDRESS.search(str(model)):
         return written
-    return system_name(model, parse_expression(written).parameters if several and isinstance(model, Named) else ())
+    return system_name(model, grammar.parse(written).parameters if several and isinstance(model, Named) else ())
 
 
 def parse_model(folder: Path, text: str, parse: Callable[[str], Any]) -> tuple[Any, str]:
@@ -157,8 +169,7 @@ def parse_model(folder: Path, text: str, parse: Callable[[str], Any]) -> tuple[A
     if not match:
         return parse(text), ""
     file = folder / match["file"].strip()
-    digest = digest_of_files([file]) if file.is_file() else ""
-    return parse(f"{file}:{match['call']}"), digest
+    return parse(f"{file}:{match['call']}"), (digest_of_files([file]) if file.is_file() else "")
 
 
 def with_own_classes(document: Document, study: Study) -> Study:
@@ -175,10 +186,12 @@ def with_own_classes(document: Document, study: Study) -> Study:
             return text
         _, kind = class_in_file(text, document.folder)
         if not vars(kind).get("name"):
-            what = (
-                f"{match['class']} in {match['file']} has no name of its own, by which tables and files could call it"
+            raise UsageError(
+                "U123",
+                f"{match['class']} in {match['file']} has no name of its own, by which tables and files could call it",
+                where=text,
+                hint='give the class an attribute such as name = "my_metric"',
             )
-            raise UsageError("U123", what, where=text, hint='give the class an attribute such as name = "my_metric"')
         files[match["file"].strip()] = None
         return str(kind.name) + match["call"].removeprefix(match["class"])
 
@@ -199,3 +212,39 @@ def with_own_classes(document: Document, study: Study) -> Study:
         for number, entry in enumerate(study.data)
     ]
     return study.model_copy(update={**changed(study, OWN_KEYS), "data": data, "plugins": list(files)})
+
+
+def grid_settings(document: Document, tune: Tune | None, systems: tuple[System, ...]) -> dict[str, tuple[Any, ...]]:
+    """Return the models to choose from, by system: the model as the study states it, then one per point of the grid.
+
+    Raise U132 for a system or a parameter in the grid that does not exist.
+    """
+    named = {system.name: system for system in systems}
+    found = {}
+    for name, grid in (tune.grid if tune else {}).items():
+        if name not in named:
+            raise document.error(("tune", "grid", name), f"there is no system '{name}'", f"one of {', '.join(named)}")
+        model = named[name].model
+        fields = {field.name for field in dataclasses.fields(model)} if dataclasses.is_dataclass(model) else set()
+        if unknown := [parameter for parameter in grid if parameter not in fields]:
+            raise document.error(
+                ("tune", "grid", name, unknown[0]),
+                f"{name} has no parameter '{unknown[0]}'",
+                f"one of {', '.join(sorted(fields))}"
+                if fields
+                else "remove it from the grid: its parameters are unknown",
+            )
+        with document.locating("tune", "grid", name):
+            every = [model, *(dataclasses.replace(model, **point) for point in grid_points(grid))]
+        found[name] = tuple({str(candidate): candidate for candidate in every}.values())
+    return found
+
+
+def grid_points(grid: Mapping[str, list[Value]]) -> Iterator[dict[str, Value]]:
+    """Yield every combination of the values of a grid, as values by parameter.
+
+    >>> list(grid_points({"factors": [5, 10], "rate": [0.1]}))
+    [{'factors': 5, 'rate': 0.1}, {'factors': 10, 'rate': 0.1}]
+    """
+    for values in itertools.product(*grid.values()):
+        yield dict(zip(grid, values, strict=True))

@@ -62,20 +62,17 @@ def _failures(run: Run, systems: Sequence[System], cell: StudyCell, part: Any) -
     """
     judge = run.plan.study.judge.model_copy(update={"short": "all"})  # the part has few candidates
     run = replace(run, plan=replace(run.plan, study=run.plan.study.model_copy(update={"judge": judge})))
-    size = f"{len(part.train):,} {'sequences' if hasattr(part.train, 'histories') else 'events'}"
-    answering: Errors = {}  # of systems that give no answer
 
     def errors_of(run: Run) -> Errors:
-        answers = dict[str, Any]()
-        answering.clear()
+        answers, failed = dict[str, Any](), Errors()  # failed: systems that give no answer
         for system in systems:
             try:
                 answers[system.name] = run.try_answer(cell, system, part)
             except Exception as error:
                 if getattr(error, "code", None) == UNTRUSTED:
                     raise
-                answering[system.name] = error
-        failed = answering | (_unscorable(run, cell, part, answers) if answers else {})
+                failed[system.name] = error
+        failed |= _unscorable(run, cell, part, answers) if answers else {}
         return {system.name: failed[system.name] for system in systems if system.name in failed}
 
     failed, bad = _systems_or_metrics(run, errors_of, len(systems))
@@ -85,21 +82,25 @@ def _failures(run: Run, systems: Sequence[System], cell: StudyCell, part: Any) -
     if bad:
         failed = errors_of(run.with_metrics([heading for heading in run.plan.metrics if heading not in bad]))
     keys = {system.name: system.key for system in systems}
+    size = f"{len(part.train):,} {'sequences' if hasattr(part.train, 'histories') else 'events'}"
     for name, error in failed.items():
-        known = error if isinstance(error, RecassayError) else _as_failure(name, size, error)
-        failed[name] = run.plan.document.locate(keys[name], known) if name in answering else known
-        if failed[name] is not error:
-            failed[name].__cause__ = error  # its traceback shows where the code failed
+        failed[name] = _failure(name, size, error, functools.partial(run.plan.document.locate, keys[name]))
     for heading, error in bad.items():
-        bad[heading] = run.plan.locate_metric(heading, _as_failure(heading, "a small part of the data", error))
-        bad[heading].__cause__ = error
+        locate = functools.partial(run.plan.locate_metric, heading)
+        bad[heading] = _failure(heading, "a small part of the data", error, locate)
     return failed, bad
 
 
-def _as_failure(name: str, size: str, error: Exception) -> RecassayError:
-    """Return the error of a system or metric as U135; ``size`` says how much data it failed on."""
+def _failure(name: str, size: str, error: Exception, locate: Callable[[RecassayError], RecassayError]) -> RecassayError:
+    """Return the error of a system or metric with its line in the study file, as U135 if it comes from other code.
+
+    ``size`` says how much data it failed on.
+    """
     what = f"{name} failed on {size}: {type(error).__name__}: {error}"
-    return UsageError(FAILED, what, hint="the traceback shows where; fix the code, or remove it from the study")
+    hint = "the traceback shows where; fix the code, or remove it from the study"
+    failure = locate(error if isinstance(error, RecassayError) else UsageError(FAILED, what, hint=hint))
+    failure.__cause__ = error  # its traceback shows where the code failed
+    return failure
 
 
 def leave_out(run: Run, cell: StudyCell, fold: Any, answers: dict[str, Any], *, one_of: int = 1) -> bool:
@@ -139,25 +140,23 @@ def _unscorable(run: Run, cell: StudyCell, fold: Any, answers: Mapping[str, Any]
 
     Raise an error about too few candidates, which no system can change, or one that only all others together have.
     """
-    failed: Errors = {}
 
-    def judge(several: Mapping[str, Any]) -> None:
-        run.judge(cell, fold, several, dry_run=True)
+    def error_of(several: Mapping[str, Any]) -> Exception | None:
+        try:
+            run.judge(cell, fold, several, dry_run=True)
+        except Exception as error:
+            return error
+        return None
 
-    try:
-        judge(answers)
-    except Exception:
-        for name, answer in answers.items():
-            try:
-                judge({name: answer})
-            except Exception as error:
-                if getattr(error, "code", None) == TOO_FEW_CANDIDATES:
-                    raise
-                failed[name] = error
-        if not failed:
-            raise
-        if rest := {name: answer for name, answer in answers.items() if name not in failed}:
-            judge(rest)
+    if error_of(answers) is None:
+        return {}
+    alone = {name: error_of({name: answer}) for name, answer in answers.items()}
+    failed = {name: error for name, error in alone.items() if error is not None}
+    few = next((error for error in failed.values() if getattr(error, "code", None) == TOO_FEW_CANDIDATES), None)
+    rest = {name: answer for name, answer in answers.items() if name not in failed}
+    together = few or (error_of(rest) if rest else None)
+    if together is not None:
+        raise together
     return failed
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from recassay.data.features import Features
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.io import write_parquet
@@ -30,40 +29,27 @@ from recassay.models.base.capabilities import Listener
 from recassay.protocols.base import UserProtocol
 from recassay.results.exhibit import Exhibit
 from recassay.split.base import Split
-from recassay.study.config.sources import load_item_groups, load_items, load_user_groups
+from recassay.study.config.sources import load_item_groups, load_user_groups
 from recassay.study.plan.parsing import require_run_files
 from recassay.study.plan.plan import LISTS, Plan
 from recassay.study.plan.run_files import RunFile
 from recassay.study.plan.systems import System
 from recassay.study.run.dry_run import small_fold
-from recassay.study.run.loop import Judged, StudyRun
+from recassay.study.run.loop import Judged, StudyRun, sizes_of
 from recassay.study.run.study_scores import Parts, StudyScores, compare_systems, judge_fold, judge_item_groups
-from recassay.study.store.folder import MADE_FROM, SCORED, STANDINGS, StudyCell, model_key, refuse_replaced
+from recassay.study.store.folder import FIT, MADE_FROM, SCORED, STANDINGS, StudyCell, refuse_replaced
 
 JUDGED, FEW_JUDGED = 50, 20  # users who get lists in the dry run: on the first data and split of a study, and on others
 
 
-def _cached_task() -> Callable[[Fold, UserProtocol], RankingTask]:
-    """Return a function that makes the ranking task of a fold and keeps the last one, for the next systems."""
-    return functools.lru_cache(maxsize=1)(ranking_task)
-
-
 @dataclass
 class ListRun(StudyRun[Fold, Run]):
-    """One run of a study of ranked lists."""
+    """One run of a study of ranked lists; ``task`` makes the ranking task of a fold and keeps the last one."""
 
     plan: Plan
-    task: Callable[[Fold, UserProtocol], RankingTask] = field(default_factory=_cached_task)
-
-    @functools.cached_property
-    def items(self) -> Callable[[str], Features | None]:
-        """Return a function from the name of a data set to its item features, which are read once."""
-
-        def load(name: str) -> Features | None:
-            with self.plan.locating_data(name, "items"):
-                return load_items(self.plan.data[name], self.plan.folder, self.data)
-
-        return functools.cache(load)
+    task: Callable[[Fold, UserProtocol], RankingTask] = field(
+        default_factory=lambda: functools.lru_cache(maxsize=1)(ranking_task)
+    )
 
     @functools.cached_property
     def groups(self) -> Callable[[str, str, str], Memberships]:
@@ -93,6 +79,12 @@ class ListRun(StudyRun[Fold, Run]):
         if study.users == "known":
             folds = tuple(fold.of_known_users() for fold in folds)
         return folds if items is None else tuple(replace(fold, items=items) for fold in folds)
+
+    def about(self, fold: Fold) -> dict[str, Any]:
+        """Return the sizes of the parts of a fold, what training knows of the future, and the kind of times."""
+        parts = {"train": fold.train, "validation": fold.validation, "test": fold.test}
+        sizes = {name: None if part is None else sizes_of(part) for name, part in parts.items()}
+        return {"leakage": fold.leakage, "times": fold.train.times, **sizes}
 
     def small(self, cell: StudyCell, fold: Fold) -> Fold:
         """Return a small part of a fold with the test events of its first users.
@@ -124,8 +116,9 @@ class ListRun(StudyRun[Fold, Run]):
 
     def answer(self, fitted: Any, fold: Fold, name: str, seed: int, checkpoint: Path | None, listener: Listener) -> Run:
         """Return the ranked lists of a fitted system with standings (counts of candidates above each relevant item)."""
-        task = self.task(fold, self.plan.protocol)
-        return play_fitted(fitted, task, name, k=self.plan.protocol.k, threads=self.threads)
+        return play_fitted(
+            fitted, self.task(fold, self.plan.protocol), name, k=self.plan.protocol.k, threads=self.threads
+        )
 
     def answer_files(self, cell: StudyCell, system: str) -> tuple[Path, Path]:
         """Return the paths of the ranked lists of a system on a cell, and of its standings."""
@@ -177,8 +170,9 @@ class ListRun(StudyRun[Fold, Run]):
                 compare_systems(self.plan, scored.scores, threads=self.threads)
         elif self.plan.study.by_item and LISTS in found:
             memberships = [self.groups(cell.dataset, "items", by) for by in self.plan.study.by_item]
-            groups = judge_item_groups(plan, fold, answers, memberships, self.threads)
-            found[LISTS] = replace(found[LISTS], item_groups=groups)
+            found[LISTS] = replace(
+                found[LISTS], item_groups=judge_item_groups(plan, fold, answers, memberships, self.threads)
+            )
         return found, findings
 
     def compare(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
@@ -189,9 +183,11 @@ class ListRun(StudyRun[Fold, Run]):
         metrics = {name: one for name in scores.metrics if isinstance(one := known.get(name), UnitMetric)}
         rules = GroupOptions(study.smallest_group, study.compare.correction)
         for by in study.by:
-            memberships = self.groups(cell.dataset, "users", by)
-            groups = user_groups(scores, memberships, metrics, how, rules, self.threads)
-            self.record.note_groups(cell, design, groups)
+            self.record.note_groups(
+                cell,
+                design,
+                user_groups(scores, self.groups(cell.dataset, "users", by), metrics, how, rules, self.threads),
+            )
         for groups_of_items in scored.item_groups:
             self.record.note_groups(cell, design, groups_of_items.scores(scores, how, rules))
 
@@ -204,17 +200,21 @@ class ListRun(StudyRun[Fold, Run]):
         """
         if not self.plan.experiments:
             return
-        placed = [system.at(cell) for system in systems if system.name in answers]
-        models = {system.name: system.model for system in placed}
-        keys = {system.name: model_key(system.text, system.source, system.model, fold.fingerprint) for system in placed}
+        models = {system.name: system.at(cell).model for system in systems if system.name in answers}
+        keys = {system.name: self.keys(cell, system, fold)[FIT] for system in systems if system.name in answers}
 
-        from recassay.experiments.base import Lazy, Trial  # few studies have experiments
+        from recassay.experiments.base import Trial  # few studies have experiments
 
         @functools.cache
         def trial() -> Trial:
-            fitted = Lazy(models, lambda name: self.fitted(name, models[name], fold, keys[name]))
-            described = {name: fitted[name] if isinstance(model, RunFile) else model for name, model in models.items()}
-            return Trial(fold, self.plan.protocol, described, fitted, answers, self.threads)
+            described = {
+                name: model.read(name) if isinstance(model, RunFile) else model for name, model in models.items()
+            }
+
+            def fit() -> dict[str, Any]:
+                return {name: self.fitted(name, model, fold, keys[name]) for name, model in models.items()}
+
+            return Trial(fold, self.plan.protocol, described, fit, answers, self.threads)
 
         for done, experiment in enumerate(self.plan.experiments):
             self.report(f"{cell.dataset}, {cell.split}: experiments", done, len(self.plan.experiments))

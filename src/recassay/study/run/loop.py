@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
-from collections.abc import Sequence as Several
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
+import polars as pl
+
 from recassay.checks import diagnose
 from recassay.checks.studies import fold_findings
+from recassay.columnar.times import require_times
+from recassay.data.features import Features
 from recassay.data.fold import Fold
-from recassay.data.interactions import Interactions
-from recassay.data.sequences import SequenceFold
+from recassay.data.interactions import Interactions, no_ratings_to_compare
+from recassay.data.sequences import SequenceFold, Sequences
 from recassay.models.base.capabilities import CanFit, Listener, Training, fitted_on_fold
+from recassay.models.base.model import BuiltIn, no_ratings_to_learn
 from recassay.models.sequence.base import fitted_on_sequences
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
-from recassay.study.config.sources import filter_log, load_log
-from recassay.study.plan.parsing import check_log
-from recassay.study.plan.plan import AnyPlan, StreamFold
+from recassay.study.config.sources import filter_log, load_items, load_log
+from recassay.study.plan.plan import AnyPlan, Plan, StreamFold
 from recassay.study.plan.run_files import RunFile, RunFiles
 from recassay.study.plan.systems import System
 from recassay.study.run.dry_run import leave_out
@@ -69,11 +73,25 @@ class StudyRun(ABC, Generic[AFold, Answer]):
         """Return the folder of stored results of the study."""
         return self.record.store
 
+    @functools.cached_property
+    def items(self) -> Callable[[str], Features | None]:
+        """Return a function from the name of a data set to its item features, which are read once."""
+
+        def load(name: str) -> Features | None:
+            with self.plan.locating_data(name, "items"):
+                return load_items(self.plan.data[name], self.plan.folder, self.data)
+
+        return functools.cache(load)
+
     # --- what differs between kinds of studies ------------------------------------------------------------------------
 
     @abstractmethod
-    def folds(self, name: str, log: Interactions, split: Any) -> Several[AFold]:
+    def folds(self, name: str, log: Interactions, split: Any) -> Sequence[AFold]:
         """Return the folds that a split makes of the log of data set ``name``."""
+
+    @abstractmethod
+    def about(self, fold: AFold) -> Row:
+        """Return the sizes of a fold and what is known of its times, for the file that describes it."""
 
     @abstractmethod
     def small(self, cell: StudyCell, fold: AFold) -> AFold:
@@ -110,7 +128,7 @@ class StudyRun(ABC, Generic[AFold, Answer]):
 
     @abstractmethod
     def exhibits(
-        self, cell: StudyCell, fold: AFold, systems: Several[System], answers: dict[str, Answer]
+        self, cell: StudyCell, fold: AFold, systems: Sequence[System], answers: dict[str, Answer]
     ) -> Iterator[Exhibit]:
         """Yield the exhibits (tables to draw) of a split, from its first fold and seed."""
 
@@ -140,9 +158,9 @@ class StudyRun(ABC, Generic[AFold, Answer]):
         with self.plan.locating_data(name):
             log = load_log(data, folder, self.data)
             steps = (*self.plan.own_filters[name], *self.plan.filters)
-            if found := filter_log(log, steps, data, folder, self.data):
-                self.filtered[name] = (len(log), found.removed)
-                log = found.log
+            if filtered := filter_log(log, steps, data, folder, self.data):
+                self.filtered[name] = (len(log), filtered.removed)
+                log = filtered.log
         check_log(self.plan, name, log)  # a filter may count events as ratings
         self.report(f"reading {name}", 1, 1)
         return log
@@ -156,7 +174,7 @@ class StudyRun(ABC, Generic[AFold, Answer]):
         self.tried = []
         for number, fold in enumerate(folds):
             place = StudyCell(name, str(split), fold.number, 0)
-            self.record.note_fold(place, fold)
+            self.record.note_fold(place, fold, self.about(fold))
             self.record.note_findings(self._findings(name, fold), place)
             systems = self._systems(replace(place, seed=seeds[0]), fold)
             for seed in seeds:
@@ -198,12 +216,8 @@ class StudyRun(ABC, Generic[AFold, Answer]):
 
     def _systems(self, cell: StudyCell, fold: AFold) -> tuple[System, ...]:
         """Return the systems for a fold, tuned, without those that failed in the dry run."""
-        left_out = {(one.dataset, one.split, name) for one, name, _ in self.left_out}
-        return tuple(
-            self.tuned(system, fold)
-            for system in self.plan.systems
-            if (cell.dataset, cell.split, system.name) not in left_out
-        )
+        left_out = {name for one, name, _ in self.left_out if (one.dataset, one.split) == (cell.dataset, cell.split)}
+        return tuple(self.tuned(system, fold) for system in self.plan.systems if system.name not in left_out)
 
     def _judged(self, cell: StudyCell, fold: AFold, answers: dict[str, Answer]) -> dict[str, StudyScores]:
         """Return the scores by design of what systems answered on a fold; record findings, and how long it took.
@@ -303,10 +317,11 @@ class StudyRun(ABC, Generic[AFold, Answer]):
         """Return what a system answers on a small part of a fold, after one epoch of training; nothing is stored."""
         model = system.at(cell).model
         model = model.read(system.name) if isinstance(model, RunFile) else model
-        fitted = self.fit(model, part, max_epochs=1)
-        return self.answer(fitted, part, system.name, cell.seed, None, lambda _text, _done, _of: None)
+        return self.answer(
+            self.fit(model, part, max_epochs=1), part, system.name, cell.seed, None, lambda _text, _done, _of: None
+        )
 
-    def with_metrics(self, headings: Several[str]) -> Self:
+    def with_metrics(self, headings: Sequence[str]) -> Self:
         """Return a run of the same study with these metrics only."""
         return replace(self, plan=self.plan.with_metrics(headings))
 
@@ -314,4 +329,24 @@ class StudyRun(ABC, Generic[AFold, Answer]):
         """Leave out metrics from here on."""
         if headings:
             self.plan = self.plan.with_metrics([one for one in self.plan.metrics if one not in headings])
-            self.record.plan = self.plan
+
+
+def check_log(plan: AnyPlan, name: str, log: Interactions) -> None:
+    """Raise an error, with its line, if the log of data set ``name`` lacks times or ratings that the study needs."""
+    for number, each in enumerate(plan.splits_of(name)):
+        with plan.locating_split(name, number):
+            require_times(log, each.needs, each)
+    if log.ratings is not None:
+        return
+    if isinstance(plan, Plan) and plan.protocol.relevant_from is not None:
+        raise plan.document.locate(("protocol",), no_ratings_to_compare(plan.protocol.relevant_from, log.origin))
+    for system in plan.systems:
+        if isinstance(system.model, BuiltIn) and system.model.reads_ratings:
+            raise plan.document.locate(system.key, no_ratings_to_learn(system.model.name, log.origin))
+
+
+def sizes_of(part: Any) -> dict[str, int]:
+    """Return the numbers of users, items and events of a log or of sequences, for the description of a fold."""
+    users, items = (pl.Series(codes).n_unique() for codes in (part.users, part.items))
+    sequences = {"sequences": len(part)} if isinstance(part, Sequences) else {}
+    return {**sequences, "users": users, "items": items, "events": part.items.size}

@@ -15,28 +15,26 @@ from typing import Any
 import polars as pl
 
 from recassay._version import __version__
-from recassay.checks.base import TARGET_SET_COLUMN, diagnose
+from recassay.checks.base import TARGET_SET_COLUMN, diagnose, format_count
 from recassay.comparison.compare import Comparison
 from recassay.comparison.verdict import Lead, leads_at, verdict_of
-from recassay.data.fold import Fold
-from recassay.data.interactions import Interactions
 from recassay.data.io import atomic, write_json, write_text
 from recassay.data.io.manifest import manifest_of
 from recassay.data.io.parquet import exact, scan_parquet
 from recassay.data.io.write import file_name, writing
-from recassay.data.sequences import SequenceFold, Sequences
 from recassay.engine.streams.result import StreamError
 from recassay.errors import RecassayError
+from recassay.report.content.csv_text import csv_text
 from recassay.report.folder.results import write_groups
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
 from recassay.results.group_scores import GroupScores
 from recassay.results.score_set import AXES, Place
 from recassay.results.scores import POPULATION, Scores
-from recassay.stats.memo import Memo
-from recassay.study.plan.plan import AnyPlan, StreamFold
+from recassay.stats.resampling import Memo
+from recassay.study.plan.plan import AnyPlan
 from recassay.study.run.study_scores import StudyScores, pool_folds
-from recassay.study.store.folder import FAILURES, FOLDS, SCORED, StudyCell, StudyFolder
+from recassay.study.store.folder import EXHIBITS, FAILURES, FOLDS, SCORED, StudyCell, StudyFolder
 from recassay.study.store.results import TIMES, Results, Row, write_report
 
 ALL = "all"  # the fold name of results over all folds
@@ -74,20 +72,13 @@ class Values:
     def write(self, path: Path) -> None:
         """Write all appended tables as one Parquet file, or remove the file if there are none.
 
-        User ids and times become text if the tables have different types of them.
+        User ids become text if those of some tables are text and those of others are numbers.
         """
         if not self.parts:
             manifest_of(path.parent).remove(path)
             return
-        tables = [(table := scan_parquet(part), table.collect_schema()) for part in self.parts]
-        ids = ("user", "unit", "time")
-        mixed = [name for name in ids if len({schema[name] for _, schema in tables if name in schema}) > 1]
-        as_text = (
-            table.with_columns(pl.col(name).cast(pl.String) for name in mixed if name in schema)
-            for table, schema in tables
-        )
         with atomic(path) as temporary:
-            pl.concat(as_text, how="diagonal").sink_parquet(
+            pl.concat([scan_parquet(part) for part in self.parts], how="diagonal_relaxed").sink_parquet(
                 exact(temporary), row_group_size=ROWS_PER_GROUP, maintain_order=True
             )
         shutil.rmtree(self.folder)
@@ -131,11 +122,15 @@ class Record:
 
     def identity(self, cell: StudyCell) -> Row:
         """Return the data set, split, protocol and seed of ``cell`` as columns of a row."""
-        protocol = str(self.plan.protocol_of(cell.dataset, cell.split))
-        return {"dataset": cell.dataset, "split": cell.split, "protocol": protocol, "seed": cell.seed}
+        return {
+            "dataset": cell.dataset,
+            "split": cell.split,
+            "protocol": str(self.plan.protocol_of(cell.dataset, cell.split)),
+            "seed": cell.seed,
+        }
 
     def write_exhibit(self, cell: StudyCell, exhibit: Exhibit) -> None:
-        """Write an exhibit (a table to draw) about a cell (data set, split, fold, seed).
+        """Write an exhibit (a table to draw) of a split for readers: its table as CSV, and its description as JSON.
 
         Reports show exhibits in the order of these calls. Of two with one name, such as those of an experiment with
         other parameters, the second is named ``NAME-2``.
@@ -144,7 +139,10 @@ class Record:
         self.exhibits[key] += 1
         if self.exhibits[key] > 1:
             exhibit = replace(exhibit, name=f"{exhibit.name}-{self.exhibits[key]}")
-        self.store.write_exhibit(cell.dataset, cell.split, exhibit, order=self.exhibits.total() - 1)
+        home, name = self.store.of_split(cell.dataset, cell.split), file_name(exhibit.name)
+        about = {"dataset": cell.dataset, "split": cell.split, "order": self.exhibits.total() - 1}
+        write_text(csv_text(exhibit.table), self.store.place(EXHIBITS, home, f"{name}.csv"))
+        write_json({**exhibit.to_dict(), **about}, self.store.place(EXHIBITS, home, f"{name}.json"))
 
     def note_failure(self, cell: StudyCell, name: str, error: Exception, *, in_dry_run: bool = False) -> None:
         """Record that a system, metric or experiment failed on a cell (data set, split, fold, seed).
@@ -178,10 +176,14 @@ class Record:
         if noted:
             self.times.append({"system": system, **vars(cell), "what": what, **noted})
 
-    def note_fold(self, cell: StudyCell, fold: Fold | SequenceFold | StreamFold) -> None:
-        """Write the description of a fold into the folder, and count its users if only known ones are scored."""
-        home = self.store.of_split(cell.dataset, cell.split)
-        write_json(about_fold(fold), self.store.place(FOLDS, home, f"fold-{cell.fold}.json"))
+    def note_fold(self, cell: StudyCell, fold: Any, about: Row) -> None:
+        """Write the description of a fold into the folder, and count its users if only known ones are scored.
+
+        ``about`` has its sizes and what is known of its times.
+        """
+        place = self.store.place(FOLDS, self.store.of_split(cell.dataset, cell.split), f"fold-{cell.fold}.json")
+        origin = {"fingerprint": fold.fingerprint, "number": fold.number}
+        write_json({**origin, **about, "removed": dict(fold.removed), "how": dict(fold.how)}, place)
         self.population.update(fold.how.get(POPULATION, {}))
 
     def note_scores(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
@@ -214,9 +216,12 @@ class Record:
         )
         if not systems:
             return None
-        folds = [part.of(systems, metrics) for part in parts]
-        how = self.plan.study.judge.uncertainty
-        scored = pool_folds(folds, how, metrics=self.plan.metrics, threads=threads)
+        scored = pool_folds(
+            [part.of(systems, metrics) for part in parts],
+            self.plan.study.judge.uncertainty,
+            metrics=self.plan.metrics,
+            threads=threads,
+        )
         self._note_rows(self.identity(cell) | {"design": design}, ALL, scored)
         return scored
 
@@ -266,9 +271,15 @@ class Record:
         write_json(results.document(), self.out / "summary.json")
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in results.findings]
         write_text("".join(lines), self.out / "findings.jsonl")
-        calls = {"calls": self.calls} if self.calls else {}
-        command = {"command": self.command} if self.command else {}
-        write_json({"recassay": __version__, **command, "rows": self.times, **calls}, self.out / TIMES)
+        write_json(
+            {
+                "recassay": __version__,
+                **({"command": self.command} if self.command else {}),
+                "rows": self.times,
+                **({"calls": self.calls} if self.calls else {}),
+            },
+            self.out / TIMES,
+        )
         self.store.remove_outdated()
         self.store.manifest.write()  # before the page, which needs every listed file
         write_report(self.out)
@@ -281,15 +292,15 @@ class Record:
         ``memo`` counts intervals and tests.
         """
         lines = [
-            f"{name} was fitted and answered on {_counted(folds, 'fold')}: "
+            f"{name} was fitted and answered on {format_count(folds, 'fold')}: "
             f"{self.changed.get(name, 'the folder had no such answers')}"
             for name, folds in self.computed.items()
         ]
         if self.taken:
-            systems = _counted(len(self.taken), "other system" if self.computed else "system")
+            systems = format_count(len(self.taken), "other system" if self.computed else "system")
             answers = self.taken.total()
             were = "was" if answers == 1 else "were"
-            lines.append(f"{_counted(answers, 'answer')} of {systems} {were} taken from the folder")
+            lines.append(f"{format_count(answers, 'answer')} of {systems} {were} taken from the folder")
         for what, computed, taken in (
             ("intervals and tests", memo.computed, memo.taken),
             ("scorings of a system on a fold", self.store.computed[SCORED], self.store.taken[SCORED]),
@@ -298,30 +309,6 @@ class Record:
             if computed + taken:
                 lines.append(f"{computed:,} of {computed + taken:,} {what} were computed{rest}")
         return tuple(lines)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def about_fold(fold: Fold | SequenceFold | StreamFold) -> Row:
-    """Return a description of a fold, ready for JSON: counts, removed rows, leakage, and parameters of the split."""
-    about: Row = {"fingerprint": fold.fingerprint, "number": fold.number}
-    if isinstance(fold, StreamFold):
-        about |= {"times": fold.log.times, "stream": _sizes(fold.log)}
-    elif isinstance(fold, SequenceFold):
-        about |= {"leakage": fold.how["leakage"], "train": _sizes(fold.train), "test": _sizes(fold.test)}
-    else:
-        parts = {"train": fold.train, "validation": fold.validation, "test": fold.test}
-        about |= {"leakage": fold.leakage, "times": fold.train.times}
-        about |= {part: None if log is None else _sizes(log) for part, log in parts.items()}
-    return {**about, "removed": dict(fold.removed), "how": dict(fold.how)}
-
-
-def _sizes(part: Interactions | Sequences) -> dict[str, int]:
-    users, items = (pl.Series(codes).n_unique() for codes in (part.users, part.items))
-    sequences = {"sequences": len(part)} if isinstance(part, Sequences) else {}
-    return {**sequences, "users": users, "items": items, "events": part.items.size}
 
 
 def merged_findings(findings: Iterable[Row]) -> list[Row]:

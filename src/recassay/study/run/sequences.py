@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterator
-from collections.abc import Sequence as Several
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +29,7 @@ from recassay.engine.sequences.exhibits import (
 )
 from recassay.engine.sequences.generate import generate
 from recassay.engine.sequences.given import GivenData
-from recassay.engine.sequences.score import DIVERSITY, Timed, not_timed, scored
+from recassay.engine.sequences.score import scored
 from recassay.metrics.sequence.base import PlaceSum, WholeSequenceMetric
 from recassay.models.base.capabilities import Listener
 from recassay.protocols.ranking import Sequence
@@ -41,10 +39,9 @@ from recassay.stats.intervals import Uncertainty
 from recassay.study.config.sources import file_beside, load_items
 from recassay.study.plan.plan import SEQUENCES, SequencePlan
 from recassay.study.plan.systems import System
-from recassay.study.run.loop import Judged, StudyRun
+from recassay.study.run.loop import Judged, StudyRun, sizes_of
 from recassay.study.run.study_scores import NO_INTERVALS, StudyScores, compare_systems
-from recassay.study.store.folder import JUDGE, MADE_FROM, StudyCell, digest_of
-from recassay.study.store.results import WITH_DIVERSITY
+from recassay.study.store.folder import MADE_FROM, StudyCell
 
 FIRST_SEQUENCE = "first"  # in ``how`` of a fold: the number of its first test sequence, counted over all folds
 DATA = "data"  # in ``how`` of a fold: the name of its data set
@@ -71,8 +68,7 @@ class SequenceRun(StudyRun[SequenceFold, Runs]):
             with self.plan.locating_data(name):
                 similarities = data.similarities and file_beside(data.similarities, data, folder, self.data)
                 if data.primitive and primitive is None:
-                    path = file_beside(data.primitive, data, folder, self.data)
-                    primitive = read_table(path, "items")["item_id"]
+                    primitive = read_table(file_beside(data.primitive, data, folder, self.data), "items")["item_id"]
                 return GivenData(load_items(data, folder, self.data), similarities, primitive)
 
         return functools.cache(load)
@@ -87,6 +83,10 @@ class SequenceRun(StudyRun[SequenceFold, Runs]):
             found.append(dataclasses.replace(fold, how=how, removed=removed))
             first += len(fold.test)
         return found
+
+    def about(self, fold: SequenceFold) -> dict[str, Any]:
+        """Return the sizes of training and test, and what training knows of the future."""
+        return {"leakage": fold.how["leakage"], "train": sizes_of(fold.train), "test": sizes_of(fold.test)}
 
     def small(self, cell: StudyCell, fold: SequenceFold) -> SequenceFold:
         """Return the first 100 training and test sequences of a fold."""
@@ -121,47 +121,28 @@ class SequenceRun(StudyRun[SequenceFold, Runs]):
     def judge(self, cell: StudyCell, fold: SequenceFold, answers: dict[str, Runs], *, dry_run: bool = False) -> Judged:
         """Return the scores of generated sequences against the true continuations, per test sequence; no findings.
 
-        The only key of the scores is ``SEQUENCES``. Unless it is a dry run, also record how long it took to score each
-        system: without the metrics of diversity, and with them.
+        The only key of the scores is ``SEQUENCES``.
         """
-
-        def timed(system: str, what: str) -> AbstractContextManager[object]:
-            return self.store.timed(digest_of(what, str(cell), system), self.threads)
-
+        scored = self._scores(fold, answers, NO_INTERVALS if dry_run else self.plan.study.judge.uncertainty)
         if dry_run:
-            scores = self._scores(fold, answers, NO_INTERVALS, not_timed)
-            compare_systems(self.plan, scores.scores, threads=self.threads)
-            return {SEQUENCES: scores}, ()
-        scores = self._scores(fold, answers, self.plan.study.judge.uncertainty, timed)
-        for name in answers:
-            without, diversity = (self.store.times(digest_of(what, str(cell), name)) for what in (JUDGE, DIVERSITY))
-            self.record.note_time(cell, name, JUDGE, without)
-            if diversity:
-                seconds = diversity["seconds"] + without.get("seconds", 0.0)
-                self.record.note_time(cell, name, WITH_DIVERSITY, {**diversity, "seconds": seconds})
-        return {SEQUENCES: scores}, ()
+            compare_systems(self.plan, scored.scores, threads=self.threads)
+        return {SEQUENCES: scored}, ()
 
-    def _scores(
-        self,
-        fold: SequenceFold,
-        answers: dict[str, Runs],
-        uncertainty: Uncertainty,
-        timed: Timed,
-    ) -> StudyScores:
+    def _scores(self, fold: SequenceFold, answers: dict[str, Runs], uncertainty: Uncertainty) -> StudyScores:
         given = self.given(fold.how[DATA])
-        scores = scored(fold, answers, list(self.plan.metrics), given, uncertainty, self.threads, timed)
+        scores = scored(fold, answers, list(self.plan.metrics), given, uncertainty, self.threads)
         numbered = dataclasses.replace(scores, units=scores.units + int(fold.how[FIRST_SEQUENCE]))
         return StudyScores(numbered, users=fold.test.user_vocabulary.decode(fold.test.users))
 
     def exhibits(
-        self, cell: StudyCell, fold: SequenceFold, systems: Several[System], answers: dict[str, Runs]
+        self, cell: StudyCell, fold: SequenceFold, systems: Iterable[System], answers: dict[str, Runs]
     ) -> Iterator[Exhibit]:
         """Yield charts of item frequencies, of all metrics side by side, and of scores by position in a sequence."""
         how, metrics = self.plan.study.judge.uncertainty, self.plan.metrics
         yield sequence_sizes(fold)
         yield item_frequency(fold, answers)
         yield item_counts(fold, answers)
-        view = parallel_view(self._scores(fold, answers, NO_INTERVALS, not_timed).scores)
+        view = parallel_view(self._scores(fold, answers, NO_INTERVALS).scores)
         finite = view.table.with_columns(pl.col(pl.Float64).replace(math.inf, None))  # JSON has no infinite numbers
         yield dataclasses.replace(view, table=finite)
         by_place = {heading: one for heading, one in metrics.items() if isinstance(one, WholeSequenceMetric | PlaceSum)}
@@ -179,7 +160,7 @@ class SequenceRun(StudyRun[SequenceFold, Runs]):
             )
 
 
-def generated_frame(runs: Several[Generated], vocabulary: Vocabulary, first: int = 0) -> pl.DataFrame:
+def generated_frame(runs: Iterable[Generated], vocabulary: Vocabulary, first: int = 0) -> pl.DataFrame:
     """Return a table of generated sequences, a row per test sequence and seed, with item ids in place of codes.
 
     ``runs`` are the sequences of one system, one per seed, and ``vocabulary`` has the ids of the items. The columns are
@@ -193,10 +174,9 @@ def generated_frame(runs: Several[Generated], vocabulary: Vocabulary, first: int
     >>> generated_of("mine", frame, Vocabulary(pl.Series(["a", "b"])))[0].items.tolist()
     [[1, -1]]
     """
-    assert vocabulary.ids is not None, "ids of sequences are dense"
     parts = []
     for made in runs:
-        items = vocabulary.ids.gather(pl.Series(made.items.ravel()).replace(NOTHING, None))
+        items = vocabulary.stored_ids.gather(pl.Series(made.items.ravel()).replace(NOTHING, None))
         columns = {
             "seed": np.full(len(made), made.seed),
             "sequence": np.arange(first, first + len(made)),
@@ -210,14 +190,17 @@ def generated_frame(runs: Several[Generated], vocabulary: Vocabulary, first: int
 
 def generated_of(name: str, frame: pl.DataFrame, vocabulary: Vocabulary) -> tuple[Generated, ...]:
     """Return the generated sequences in a table of :func:`generated_frame`, one :class:`Generated` per seed."""
-    assert vocabulary.ids is not None, "ids of sequences are dense"
     found = []
     for part in frame.partition_by("seed", maintain_order=True):
-        items = part["items"].explode()
-        codes = np.full(items.len(), NOTHING, np.int32)
-        codes[items.is_not_null().to_numpy()] = rows_in_table(items.drop_nulls(), vocabulary.ids)
-        shape = part.height, codes.size // part.height
-        chances = np.array(part["chances"].explode().to_numpy()).reshape(shape)
-        surprise = np.array(part["surprise"].to_numpy())
-        found.append(Generated(name, codes.reshape(shape), chances, surprise, int(part["seed"][0])))
+        items = rows_in_table(part["items"].explode(), vocabulary.stored_ids).astype(np.int32)  # -1 for null
+        shape = part.height, items.size // part.height
+        found.append(
+            Generated(
+                name,
+                items.reshape(shape),
+                np.array(part["chances"].explode().to_numpy()).reshape(shape),
+                np.array(part["surprise"].to_numpy()),
+                int(part["seed"][0]),
+            )
+        )
     return tuple(found)

@@ -1,11 +1,13 @@
-"""Scores of systems on streams, and comparisons of systems over time."""
+"""Scores of systems on streams, comparisons of systems over time, and the choice of settings on the first events."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,13 +18,16 @@ from recassay.comparison.over_time.curves import made_of
 from recassay.comparison.over_time.windows import windows
 from recassay.engine.finish import finish, merge_findings, row_of
 from recassay.engine.streams.result import Stream, mean
+from recassay.engine.streams.run import play_stream
 from recassay.metrics.base import Metric
+from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
-from recassay.results.outcomes import EVENT, TIME, USER, CatalogueValues, Outcomes
+from recassay.results.outcomes import EVENT, TIME, USER, CatalogueValues, Outcomes, is_error
 from recassay.results.scores import Summary, Values
-from recassay.study.plan.plan import StreamPlan
+from recassay.study.plan.plan import StreamFold, StreamPlan
+from recassay.study.plan.systems import System
 from recassay.study.run.study_scores import NO_INTERVALS, StudyScores
-from recassay.study.store.folder import StudyCell
+from recassay.study.store.folder import StudyCell, StudyFolder, model_key
 from recassay.study.store.results import Row
 
 NOT_SCORED = (
@@ -138,23 +143,6 @@ def declared_rows(
             yield cell, [_comparison_row(row, correction, level) for row in rows.to_dicts()]
 
 
-def stream_outcomes(scored: StudyScores) -> dict[str, Outcomes]:
-    """Return the outcomes of every system, by name: its values at the events that were scored for it.
-
-    ``scored`` are the scores on one stream.
-    """
-    scores, found = scored.scores, {}
-    headings = scores.unit_metrics
-    events = int(scores.units[-1]) + 1 if scores.units.len() else 0  # later events were not scored
-    for name in scores.systems:
-        there = ~np.isnan(scores.values(name, headings[0]))
-        values = {heading: scores.values(name, heading)[there] for heading in headings}
-        times = None if scored.times is None else scored.times.filter(pl.Series(there))
-        place = scores.units.filter(pl.Series(there)).to_numpy()
-        found[name] = Outcomes(name, place, values, times=times, events=events)
-    return found
-
-
 def is_comparable(played: Mapping[str, Outcomes], metric: str, plan: StreamPlan) -> bool:
     """Return whether systems can be compared over time by a metric; ``played`` are the outcomes by system.
 
@@ -220,3 +208,65 @@ def stream_findings(played: Mapping[str, Outcomes], plan: StreamPlan) -> tuple[F
     watched = ((one, made_of(one, plan.over_time).column) for one in played.values())
     drift = [found for one, column in watched for found in drift_findings(one, column, plan.detectors)]
     return *merge_findings(unscored), *drift
+
+
+# --- tuning -----------------------------------------------------------------------------------------------------------
+
+
+def tune_on_stream(
+    system: System,
+    models: tuple[Any, ...],
+    fold: StreamFold,
+    metric: str,
+    folder: StudyFolder,
+    report: Callable[[str, int, int], None],
+) -> tuple[System, list[Row]]:
+    """Return a system with the best of several ``models`` on ``fold``, the first part of a stream, and what was tried.
+
+    Stored results in ``folder`` are used. A model that fails, or for which no event is scored, has no mean; the first
+    model is chosen if all fail.
+    """
+    found = []
+    for number, model in enumerate(models):
+        report(f"{fold.dataset}: settings of {system.name}", number, len(models))
+        parts = model_key(str(model), system.source, model, fold.fingerprint), str(fold.protocol), metric
+        found.append(folder.remember("tuned", parts, partial(_mean_on_stream, system, model, fold, metric)))
+    report(f"{fold.dataset}: settings of {system.name}", len(models), len(models))
+    sign = -1 if is_error(metric) else 1
+    values = [-math.inf if mean is None else sign * mean for mean, _ in found]
+    best = values.index(max(values))
+    rows = [
+        {
+            "system": system.name,
+            "setting": number,
+            metric: mean,
+            "model": str(model),
+            "taken": number == best,
+            "failed": why,
+        }
+        for number, (model, (mean, why)) in enumerate(zip(models, found, strict=True))
+    ]
+    return replace(system, model=models[best]), rows
+
+
+def _mean_on_stream(system: System, model: Any, fold: StreamFold, metric: str) -> tuple[float | None, str]:
+    """Return the mean of ``metric`` of a model on a stream, or None and why it has none."""
+    metrics = None if fold.protocol.predict == "ratings" else metric
+    items = fold.items if metrics else None
+    try:
+        stream = play_stream(model, fold.log, fold.protocol, name=system.name, metrics=metrics, items=items)
+        value = mean(stream.outcomes, metric)
+    except Exception as error:  # of any kind: other settings may work
+        return None, str(error)
+    return (None, "no event was scored") if math.isnan(value) else (value, "")
+
+
+def settings_exhibit(rows: list[Row], metric: str, about: str) -> Exhibit:
+    """Return a chart of the means of all settings that were tried, by system, with the chosen ones marked.
+
+    ``metric`` is what decides, and ``about`` says on which data.
+    """
+    taken = "; ".join(f"{row['system']}: {row['model']}" for row in rows if row["taken"])
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    about = f"{about}Chosen: {taken}."
+    return Exhibit("settings", "Settings that were tried", about, table, "setting", metric, "system", kind="point")

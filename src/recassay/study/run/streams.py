@@ -25,11 +25,9 @@ from recassay.models.base.capabilities import Listener
 from recassay.protocols.prequential import Prequential
 from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import EVENT, Outcomes, Timing
-from recassay.study.config.sources import load_items
 from recassay.study.plan.plan import STREAM, StreamFold, StreamPlan, WholeStream
 from recassay.study.plan.systems import System
-from recassay.study.plan.tuning import settings_exhibit, tune_on_stream
-from recassay.study.run.loop import Judged, StudyRun
+from recassay.study.run.loop import Judged, StudyRun, sizes_of
 from recassay.study.run.stream_scores import (
     NOT_SCORED,
     catalogue_window,
@@ -38,8 +36,9 @@ from recassay.study.run.stream_scores import (
     is_bounded,
     is_comparable,
     score_streams,
+    settings_exhibit,
     stream_findings,
-    stream_outcomes,
+    tune_on_stream,
     with_catalogue,
 )  # fmt: skip
 from recassay.study.run.study_scores import StudyScores, compare_systems
@@ -68,9 +67,11 @@ class StreamRun(StudyRun[StreamFold, Outcomes]):
         tuned_on = int(len(log) * tune.share) if tune else 0
         with self.plan.document.locating("tune", "share"):
             with_warmup = replace(protocol, warmup=max(protocol.warmup, tuned_on))
-        with self.plan.locating_data(name):
-            items = load_items(self.plan.data[name], self.plan.folder, self.data)
-        return [StreamFold(log, with_warmup, name, tuned_on, items=items, split=str(split))]
+        return [StreamFold(log, with_warmup, name, tuned_on, items=self.items(name), split=str(split))]
+
+    def about(self, fold: StreamFold) -> dict[str, Any]:
+        """Return the sizes of a stream and the kind of its times."""
+        return {"times": fold.log.times, "stream": sizes_of(fold.log)}
 
     def small(self, cell: StudyCell, fold: StreamFold) -> StreamFold:
         """Return the first events of a stream."""
@@ -108,8 +109,14 @@ class StreamRun(StudyRun[StreamFold, Outcomes]):
             listener("events", done, len(fold.log))
 
         try:
-            options = Checkpoint(checkpoint, trust=self.record.trust)
-            stream = play_stream(fitted, fold.log, fold.protocol, progress=progress, checkpoint=options, **how)
+            stream = play_stream(
+                fitted,
+                fold.log,
+                fold.protocol,
+                progress=progress,
+                checkpoint=Checkpoint(checkpoint, trust=self.record.trust),
+                **how,
+            )
         except UsageError as error:
             if error.code != "U141" or checkpoint is None or checkpoint.is_file():
                 raise
@@ -147,16 +154,18 @@ class StreamRun(StudyRun[StreamFold, Outcomes]):
         A dry run computes no intervals and no findings.
         """
         plan = self.plan.for_data(fold.dataset)
-        scored = score_streams(answers, plan, dry_run=dry_run, threads=self.threads)
-        return {STREAM: scored}, () if dry_run else stream_findings(answers, plan)
+        scored = {STREAM: score_streams(answers, plan, dry_run=dry_run, threads=self.threads)}
+        if dry_run:
+            return scored, ()
+        self.played[cell] = dict(answers)
+        return scored, stream_findings(answers, plan)
 
     def compare(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
-        """Record the best system by each metric, and keep the outcomes of a stream for :meth:`conclude`.
+        """Record the best system by each metric.
 
         Whether the lead of a system is significant is tested by user, as in ``recassay compare``, because events of one
         user are not independent.
         """
-        self.played[cell] = stream_outcomes(scored)
         for _, scores in read_scores(scored.frame(**self.record.identity(cell), design=design)):  # one place
             pooled = replace(scores, rows=scored.scores.rows)
             comparison = compare_systems(self.plan.for_data(cell.dataset), pooled, threads=self.threads)
@@ -232,8 +241,7 @@ def _over_time(scored: Played, metric: str, plan: StreamPlan, dataset: str) -> I
     ]
     yield exhibit(curves)
     if is_comparable(scored, metric, plan):
-        compared = compare_streams(scored, metric, plan, dataset)
-        yield from compared.exhibits()[1:]  # the first one repeats the curves
+        yield from compare_streams(scored, metric, plan, dataset).exhibits()[1:]  # the first one repeats the curves
     if metric != plan.over_time:
         return
     column = made_of(next(iter(scored.values())), metric).column
@@ -322,21 +330,18 @@ def protocol_exhibits(by_cell: Mapping[StudyCell, Played], plan: StreamPlan, dat
                 if is_bounded(under, metric, plan)
             }
             if compared:
-                table = declared(compared, correction=plan.study.compare.correction)
-                yield _paired(table, metric, suffix + (f"-{number + 1}" if number else ""))
+                yield _paired(
+                    declared(compared, correction=plan.study.compare.correction),
+                    metric,
+                    suffix + (f"-{number + 1}" if number else ""),
+                )
 
 
 def _by_system(by_protocol: Mapping[str, Played]) -> dict[str, dict[str, Outcomes]]:
-    """Return the outcomes by system and protocol, of systems that have scored events under two or more protocols.
-
-    All have the same number of events: it may differ if the last events were not scored under some protocol.
-    """
-    events = max(one.events for outcomes in by_protocol.values() for one in outcomes.values())
-    found: dict[str, dict[str, Outcomes]] = defaultdict(dict)
-    for text, outcomes in by_protocol.items():
-        for system, one in outcomes.items():
-            if len(one):
-                found[system][text] = replace(one, events=events)
+    """Return the outcomes by system and protocol, of systems that have scored events under two or more protocols."""
+    systems = dict.fromkeys(system for outcomes in by_protocol.values() for system in outcomes)
+    scored = {text: {name: one for name, one in played.items() if len(one)} for text, played in by_protocol.items()}
+    found = {name: {text: played[name] for text, played in scored.items() if name in played} for name in systems}
     return {system: under for system, under in found.items() if len(under) > 1}
 
 

@@ -22,9 +22,9 @@ from recassay.data.interactions import Interactions
 from recassay.data.io import make_folder, require_possible_folder, write_text
 from recassay.data.io.documents import YamlError, parse_yaml
 from recassay.data.io.folder_lock import locked
+from recassay.data.io.lake import is_address
 from recassay.data.io.manifest import Manifest, recording, require_own_folder
-from recassay.designs import Design
-from recassay.errors import UsageError
+from recassay.errors import UsageError, masked
 from recassay.naming.arguments import checks_types
 from recassay.naming.named import Named
 from recassay.report.folder.results import LOCK
@@ -128,7 +128,8 @@ def _run(run: StudyRun[Any, Any], request: Mapping[str, Any], *, wait: bool) -> 
         logs[name] = run.log(name)
     lock, before = build_lock(plan, logs), stored_lock(out)
     record.changed = changed_systems(before, lock)
-    failed_before = failed_in_dry_run(out)
+    failures = (json.loads(path.read_text(encoding="utf-8")) for path in (out / FAILURES).rglob("*.json"))
+    failed_before = frozenset(about["system"] for about in failures if about.get("dry_run"))
     if not claim_folder(out, lock) or failed_before:
         run.left_out = dry_run(run, logs, failed_before.union(record.changed))
     make_folder(out)
@@ -169,7 +170,7 @@ def build_lock(plan: AnyPlan, logs: Mapping[str, Interactions]) -> dict[str, Any
         "splits": [_named(split) for split in plan.splits],
         "protocol": _named(plan.protocol),
         "models": {system.name: _system(system) for system in plan.systems},
-        "designs": {str(design): _design(design) for design in plan.designs},
+        "designs": {str(one): {} if isinstance(one, str) else dataclasses.asdict(one) for one in plan.designs},
         "metrics": {
             heading: {"name": metric.name, "k": metric.k, **metric.parameters}
             for heading, metric in plan.metrics.items()
@@ -248,8 +249,12 @@ def claim_folder(folder: Path, lock: Mapping[str, Any]) -> bool:
         require_own_folder(folder)
         entries = Manifest.read(folder).entries
         if entries and LOCK not in entries:  # if it is listed, it was deleted
-            what = f"the folder has files that no study wrote, such as {min(entries)}"
-            raise UsageError("U111", what, where=str(folder), hint="choose a new folder with -o")
+            raise UsageError(
+                "U111",
+                f"the folder has files that no study wrote, such as {min(entries)}",
+                where=str(folder),
+                hint="choose a new folder with -o",
+            )
         return False
     if Manifest.read(folder).state(path) == "changed":
         raise UsageError(
@@ -262,16 +267,13 @@ def claim_folder(folder: Path, lock: Mapping[str, Any]) -> bool:
     for part in IDENTITY:
         if before.get(part) != lock.get(part):
             difference = _difference(before.get(part), lock.get(part))
-            hint = "choose another folder with -o; models, designs, metrics and seeds may change in the same one"
-            what = f"the folder holds results of another study: its {part} {difference}"
-            raise UsageError("U134", what, where=str(path), hint=hint)
+            raise UsageError(
+                "U134",
+                f"the folder holds results of another study: its {part} {difference}",
+                where=str(path),
+                hint="choose another folder with -o; models, designs, metrics and seeds may change in the same one",
+            )
     return path.read_text(encoding="utf-8") == to_yaml(lock)
-
-
-def failed_in_dry_run(folder: Path) -> frozenset[str]:
-    """Return the names of the systems and metrics that failed in the dry run of the study whose results are there."""
-    found = (json.loads(path.read_text(encoding="utf-8")) for path in (folder / FAILURES).rglob("*.json"))
-    return frozenset(about["system"] for about in found if about.get("dry_run"))
 
 
 def code_files(plan: AnyPlan) -> list[Path]:
@@ -287,33 +289,36 @@ def code_files(plan: AnyPlan) -> list[Path]:
 
 def _data(plan: AnyPlan, name: str, log: Interactions) -> dict[str, Any]:
     data = plan.data[name]
-    source = data.generate or data.table or (Path(data.path).name if data.path else name)
-    counts = {"users": log.n_users, "items": log.n_items, "events": len(log)}
-    about = {"name": name, "source": source, "columns": dict(data.columns), "fingerprint": log.fingerprint, **counts}
+    place = data.path or ""
     more: dict[str, Any] = {
         "format": data.format,
         "filters": data.filters,
         "sequences": data.sequences,
         "item_features": data.items,
         "item_columns": dict(data.items_columns),
+        "splits": [_named(split) for split in plan.own_splits.get(name, ())],
     }
-    more["splits"] = [_named(split) for split in plan.own_splits.get(name, ())]
-    return about | {key: value for key, value in more.items() if value}
+    return {
+        "name": name,
+        "source": data.generate or data.table or (masked(place) if is_address(place) else Path(place).name) or name,
+        "columns": dict(data.columns),
+        "fingerprint": log.fingerprint,
+        "users": log.n_users,
+        "items": log.n_items,
+        "events": len(log),
+        **{key: value for key, value in more.items() if value},
+    }
 
 
 def _named(thing: Named) -> dict[str, Any]:
     return {"name": thing.name, **thing.parameters}
 
 
-def _design(design: str | Design) -> dict[str, Any]:
-    return {} if isinstance(design, str) else dataclasses.asdict(design)
-
-
 def _system(system: System) -> dict[str, Any]:
     model = system.model
-    written: dict[str, Any] = {"model": system.text}
     if isinstance(model, RunFiles):
         return {"run_files": system.text, "digests": model.digests()}
+    written: dict[str, Any] = {"model": system.text}
     if dataclasses.is_dataclass(model) and not isinstance(model, type):
         values = {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}
         written["parameters"] = {

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.checks.base import load as checks
+from recassay.checks.base import CHECKS
 from recassay.comparison.compare import Comparison, SignificanceOptions, compare
 from recassay.data.fold import Fold
 from recassay.data.memberships import Memberships
@@ -101,13 +101,15 @@ class StudyScores:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row per system and metric, ready for JSON."""
-        found = []
-        for row in self.scores.rows:
-            design_row = self.design_rows.get((row.system, row.metric))
-            of_design = {} if design_row is None else design_row.to_dict()
-            more = {name: of_design[name] for name in DESIGN_COLUMNS if of_design}
-            found.append({"system": row.system, "metric": row.metric, **row.to_dict(), **more})
-        return found
+        of_design = {
+            key: {name: numbers[name] for name in DESIGN_COLUMNS}
+            for key, row in self.design_rows.items()
+            for numbers in [row.to_dict()]
+        }
+        return [
+            {"system": row.system, "metric": row.metric, **row.to_dict(), **of_design.get((row.system, row.metric), {})}
+            for row in self.scores.rows
+        ]
 
 
 def pool_folds(
@@ -277,8 +279,14 @@ def _score_lists(
     parts = None if texts is None else ("lists", texts, fold.fingerprint, str(plan.protocol), features)
     judged = {name: remember(name, parts, functools.partial(job.judge, run, truth)) for name, run in runs.items()}
     scores = assemble(job, judged, truth.queries, uncertainty, None)
-    counted = {POPULATION: fold.how[POPULATION]} if POPULATION in fold.how else {}
-    return dataclasses.replace(scores, settings={**scores.settings, **counted, TRUTH: truth.about})
+    return dataclasses.replace(
+        scores,
+        settings={
+            **scores.settings,
+            **({POPULATION: fold.how[POPULATION]} if POPULATION in fold.how else {}),
+            TRUTH: truth.about,
+        },
+    )
 
 
 def judge_item_groups(
@@ -316,7 +324,7 @@ def _texts(metrics: Mapping[str, Metric]) -> dict[str, str] | None:
     Return None if a metric or a check is from outside recassay: its code may change, so its results are not stored.
     """
     modules = [type(metric).__module__ for metric in metrics.values()]
-    modules += [check.ask.__module__ for check in checks().values()]
+    modules += [check.ask.__module__ for check in CHECKS.kinds.values()]
     if any(not module.startswith("recassay.") for module in modules):
         return None
     return {heading: str(metric) for heading, metric in metrics.items()}

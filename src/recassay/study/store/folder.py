@@ -29,9 +29,7 @@ from recassay.data.io.write import file_name
 from recassay.data.sequences import Sequences
 from recassay.errors import RecassayError, UsageError
 from recassay.naming.system_names import ADDRESS
-from recassay.report.content.csv_text import csv_text
-from recassay.results.exhibit import Exhibit
-from recassay.stats.memo import Memo, remembering
+from recassay.stats.resampling import Memo, remembering
 from recassay.threads import available
 
 RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS = "runs", "standings", "folds", "failures", "exhibits"
@@ -210,16 +208,13 @@ class StudyFolder:
 
     def store_fitted(self, key: str, fitted: Any, log: Interactions | Sequences) -> None:
         """Store a fitted model without its training log: as an archive of arrays, else as a pickle, else not at all."""
-        path = self.folder / FITTED / f"{key}.model"
-        path.parent.mkdir(parents=True, exist_ok=True)
         with suppress(pickle.PicklingError, TypeError, AttributeError):
-            archive.save(path, fitted, {"log": log})
+            archive.save(self.place(FITTED, f"{key}.model"), fitted, {"log": log})
             self.checkpoint(key).unlink(missing_ok=True)
 
     def checkpoint(self, key: str) -> Path:
         """Return the path of the checkpoint of the work with this key; a damaged checkpoint is removed."""
-        path = self.folder / TRAINING / f"{key}.checkpoint"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path = self.place(TRAINING, f"{key}.checkpoint")
         if not self.are_intact(path):
             path.unlink(missing_ok=True)  # the work begins again
         return path
@@ -227,14 +222,11 @@ class StudyFolder:
     def times(self, key: str) -> Mapping[str, Any]:
         """Return the stored seconds and threads of the step with this key; an empty mapping if there are none."""
         path = self.folder / TIMES / f"{key}.json"
-        found: Mapping[str, Any] = {}
-        return json.loads(path.read_text(encoding="utf-8")) if self.manifest.is_intact(path) else found
+        return dict(json.loads(path.read_text(encoding="utf-8"))) if self.manifest.is_intact(path) else {}
 
     def store_times(self, key: str, times: Mapping[str, Any]) -> None:
         """Write how long the step with this key took (``times``, such as seconds and threads) as a JSON file."""
-        path = self.folder / TIMES / f"{key}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_json(times, path)
+        write_json(times, self.place(TIMES, f"{key}.json"))
 
     @contextmanager
     def timed(self, key: str, threads: int | None, *, resumed: bool = False) -> Iterator[Callable[[], None]]:
@@ -271,19 +263,8 @@ class StudyFolder:
                 kept = {}
             finally:
                 if memo.used:
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    write_text(json.dumps([VERSIONS, dict(sorted((kept | memo.used).items()))]), path)
-
-    def write_exhibit(self, dataset: str, split: str, exhibit: Exhibit, *, order: int = 0) -> None:
-        """Write an exhibit (a table to draw) for readers: its table as CSV, and its description as JSON.
-
-        The JSON also has the data set, the split, and ``order``, the position of the exhibit in the report.
-        """
-        home = EXHIBITS / self.of_split(dataset, split)
-        name = file_name(exhibit.name)
-        write_text(csv_text(exhibit.table), self.place(home, f"{name}.csv"))
-        about = {"dataset": dataset, "split": split, "order": order}
-        write_json({**exhibit.to_dict(), **about}, self.place(home, f"{name}.json"))
+                    text = json.dumps([VERSIONS, dict(sorted((kept | memo.used).items()))])
+                    write_text(text, self.place(STATISTICS))
 
 
 def refuse_replaced(path: Path) -> None:

@@ -23,6 +23,7 @@ from recassay._version import __version__
 from recassay.comparison.verdict import Verdict
 from recassay.data.io import write_text
 from recassay.data.io.manifest import Manifest
+from recassay.errors import masked
 from recassay.report.content.verdict import verdict_document
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import severe
@@ -30,9 +31,9 @@ from recassay.threads import StageProgress
 
 TIMES = "times.json"  # apart from results, which are the same on every run
 STATE = Path("cache", "state.json")
-WITH_DIVERSITY = "judge with diversity"  # of generated sequences: the judge, and the metrics that compare items
 CALLS = {"recommend": "query", "update": "update"}
 LIBRARIES = ("numpy", "scipy", "numba", "polars")
+ADDRESS_STAMP = [0, 0, ""]  # that of no file
 
 Row = dict[str, Any]
 Stamp = list[
@@ -207,13 +208,20 @@ def request(
 
 def versions() -> dict[str, str]:
     """Return the versions that numbers depend on, by name."""
-    own = {"recassay": __version__, "python": platform.python_version()}
-    return own | {library: version(library) for library in LIBRARIES}
+    return {"recassay": __version__, "python": platform.python_version()} | {
+        library: version(library) for library in LIBRARIES
+    }
 
 
-def stamps(paths: Iterable[Path]) -> dict[str, Stamp]:
-    """Return the stamp of each file by path: size, time of last change in nanoseconds, and a digest of its content."""
-    return {str(path): [*_size_and_time(path), _digest(path)] for path in paths}
+def stamps(sources: Iterable[Path | str]) -> dict[str, Stamp]:
+    """Return the stamp of each file by path: size, time of last change in nanoseconds, and a digest of its content.
+
+    A table at an address has no stamp that says without reading it that nothing changed, so it counts as changed.
+    """
+    return {
+        masked(str(source)): [*_size_and_time(source), _digest(source)] if isinstance(source, Path) else ADDRESS_STAMP
+        for source in sources
+    }
 
 
 def store_state(out: Path, arguments: Mapping[str, Any], read: Mapping[str, Stamp]) -> None:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from recassay.data.io.columns import ROLES, could_be_named, resolve
 from recassay.data.io.read import read_table
-from recassay.errors import InputError
 
 from ....refusals import refused
 
@@ -28,19 +24,3 @@ def test_a_user_whose_id_is_the_name_of_a_column_is_a_user() -> None:
     assert read_table(lists, "run")["user_id"].to_list() == ["item", "item", "ann", "score"]
     assert read_table({"uid": ["ann"], "iid": ["x"]}, "run").rows() == [("ann", "x")]
     assert read_table({"who": ["ann"], "iid": ["x"]}, "run", columns="user=who").rows() == [("ann", "x")]
-
-
-@pytest.mark.parametrize("role", ROLES.values(), ids=lambda role: role.name)
-def test_no_name_that_has_a_meaning_is_left_out(role) -> None:
-    names = ["ann", "id", "User ID", "movieId", "item_id", "value", "rank", "pool", "system", "timestamp", "bob", "who"]
-    for chosen in ({}, {"user_id": "who"}):
-
-        def outcome(given: list[str], chosen: dict[str, str] = chosen) -> object:
-            try:
-                return resolve(given, role, chosen, where="")
-            except InputError as error:
-                return error.code
-
-        for name in names:
-            given = [one for one in names if one != name]
-            assert outcome(could_be_named(given, role, chosen)) == outcome(given)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.checks.base import load
+from recassay.checks.base import CHECKS
 from recassay.comparison.compare import SignificanceOptions
 from recassay.comparison.rules import SuddenDeathOptions
 from recassay.data.io import write_bytes
@@ -64,7 +65,7 @@ def test_many_comparisons_without_correction_are_reported():
     assert "3 p-values without correction" in found.detail
     assert f"with probability 14 %; {claims} are, of which {claims - kept} would not be" in found.detail
     assert found.severity == ("warning" if claims > kept else "info")
-    assert found.title == load()["D001"].title
+    assert found.title == CHECKS.kinds["D001"].title
     assert "D001" not in codes(given)
     assert "D001" not in codes(given.filter(pl.col("system") != "ccc"), correction="none")
 
@@ -113,13 +114,13 @@ def test_other_baselines_are_not_reported(given, options):
     assert "D003" not in codes(given, **options)
 
 
-def test_kinds_of_systems_come_from_the_models_of_the_study():
+def test_kinds_of_systems_come_from_the_models_of_the_study(tmp_path):
     """Names of systems do not matter where the models are known."""
-    from recassay.engine.decisions.comparing import _kind
-
-    assert _kind("popular", {"popular": {"model": "ALS()"}}) is None
-    assert _kind("mine", {"mine": {"model": "Popular"}}) == "popularity"
-    assert _kind("mostpop", {}) == "popularity"
+    scores = read_scores(table(popular=0.1, mine=0.0, MostPop=0.05))
+    (by_name,) = (one for one in compare_places(scores).findings if one.code == "D003")
+    assert "mine" in by_name.detail
+    (tmp_path / "study.lock.yaml").write_text("models: {popular: {model: ALS()}, mine: {model: Popular}}")
+    assert "D003" not in {one.code for one in compare_places(replace(scores, folder=tmp_path)).findings}
 
 
 def test_sudden_death_pools_the_runs_of_all_folds(results):

@@ -105,16 +105,6 @@ def test_users_without_a_relevant_item_are_left_out_and_missing_lists_are_empty(
     assert (row["delta"], row["low"] < 0 < row["high"], row["n"]) == (0, True, 2)
 
 
-def test_an_experiment_shows_all_pairs():
-    fold = ra.split.random(test=0.3)(ra.read_interactions([(u, i) for u in range(20) for i in range(u % 7, 12)]))[0]
-    ask = ra.protocols.ranking()
-    trial = ra.experiments.trial({"pop": ra.models.Popular(), "any": ra.models.Random()}, fold, ask)
-    (exhibit,) = ra.experiments.parse("interleaving(at=4)")(trial)
-    delta = exhibit.table.filter(system="pop")["delta"].item()
-    alone = ra.interleave(trial.runs, ask.truth(fold), 4, interval=None).summary()["delta"].item()
-    assert (delta, exhibit.table.filter(system="any")["delta"].item()) == (alone, -alone)
-
-
 @pytest.mark.parametrize(
     ("code", "how"),
     [

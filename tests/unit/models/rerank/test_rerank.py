@@ -127,10 +127,10 @@ class TestModels:
         assert kept.frame()["item_id"].equals(alone.frame()["item_id"])
 
     def test_each_reranker_is_listed_and_explained(self):
-        from recassay.report.listing import entries, explanation
+        from recassay.report.listing import entries, explain
 
         assert {"MMR", "SPAD", "xQuAD"} <= {entry.name for entry in entries("models")}
-        assert [parameter["name"] for parameter in explanation("MMR").parameters][:3] == ["of", "weight", "places"]
+        assert [parameter["name"] for parameter in explain("MMR").parameters][:3] == ["of", "weight", "places"]
 
 
 class TestInput:

@@ -11,15 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from recassay.report.content.distribution import (
-    STEPS,
-    UnitValues,
-    count_larger_equal_smaller,
-    count_reaching,
-    share_reaching,
-    value_range,
-    win_shares,
-)
+from recassay.report.content.distribution import STEPS, UnitValues, share_reaching, win_shares
 from recassay.results.score_set import Place
 
 VALUES = st.integers(0, 30).flatmap(
@@ -30,19 +22,22 @@ PLACE = {"dataset": "d", "split": "s", "protocol": "p", "design": "lists"}
 
 @settings(deadline=None)
 @given(VALUES)
-def test_kernels_agree_with_numpy(pair):
+def test_counts_agree_with_those_of_a_loop(pair):
     left, right = pair
     known = left[~np.isnan(left)]
-    assert value_range(left) == ((known.min(), known.max()) if known.size else (np.inf, -np.inf))
-    steps = [step / STEPS for step in range(STEPS + 1)]
-    slow = [int((known >= step - 1e-9).sum()) for step in steps]
-    assert count_reaching(left, 0.0, 1 / STEPS, STEPS, 1e-9 * STEPS).tolist() == slow
+    if known.any():
+        steps = [known.max() * step / STEPS for step in range(STEPS + 1)]
+        slow = [int((known >= step - 1e-9).sum()) for step in steps]
+        assert share_reaching("mrr", {"a": left}).table["users"].to_list() == slow
+    won = win_shares("mrr", {"a": left, "b": right}, True).table.row(0, named=True)
     with np.errstate(invalid="ignore"):
-        assert count_larger_equal_smaller(left, right) == (
-            (left > right).sum(),
-            (left == right).sum(),
-            (left < right).sum(),
-        )
+        counts = (left > right).sum(), (left == right).sum(), (left < right).sum()
+    assert (won["wins"], won["ties"], won["losses"]) == counts
+
+
+def test_an_infinite_value_reaches_every_threshold():
+    table = share_reaching("seq_perplexity", {"a": np.array([1.0, 2.0, np.inf])}).table
+    assert table["users"].to_list()[-1] == 2
 
 
 def test_shares_are_relative_to_users_with_a_value():

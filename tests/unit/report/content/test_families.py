@@ -81,8 +81,8 @@ def test_equal_systems_and_undefined_means(means, text):
 
 
 def test_every_metric_has_a_family_that_reads_as_words():
-    from recassay.metrics.registry import metrics
+    from recassay.metrics.registry import METRICS
 
-    families = {name: family_of(f"{name}@5") or family_of(name) for name in metrics()}
+    families = {name: family_of(f"{name}@5") or family_of(name) for name in METRICS.kinds}
     assert {"accuracy", "diversity", "novelty", "coverage", "popularity", "calibration"} <= set(families.values())
     assert [name for name, family in families.items() if not family or "_" in family] == []

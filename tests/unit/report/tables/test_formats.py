@@ -14,7 +14,7 @@ from rich.console import Console
 
 from recassay.api.compare import compare
 from recassay.report.content.grids import grids_of
-from recassay.report.tables.scores import text_table, to_csv, to_latex, to_markdown
+from recassay.report.tables.scores import score_table, text_table
 from recassay.report.tables.verdict import findings_table
 from recassay.results.finding import Finding
 from recassay.results.scores import Scores, Summary
@@ -64,6 +64,18 @@ def scores():
     for column, metric in enumerate(("ndcg@10", "recall(relevant_from=4.0)@20")):
         columns |= {(name, metric): around(pair[column], seed) for seed, (name, pair) in enumerate(means.items())}
     return make(columns)
+
+
+def to_markdown(scores, comparison=None):
+    return score_table(scores, comparison, "markdown")
+
+
+def to_latex(scores, comparison=None):
+    return score_table(scores, comparison, "latex")
+
+
+def to_csv(scores):
+    return score_table(scores, None, "csv")
 
 
 def printed(renderable, width=100):

@@ -1,14 +1,11 @@
 """A study of generated sequences from its file to its folder."""
 
-import io
 import json
-from itertools import count
 
 import numpy as np
 import polars as pl
 import pytest
 import yaml
-from rich.console import Console
 
 import recassay as ra
 from recassay.columnar.vocabulary import Vocabulary
@@ -16,7 +13,6 @@ from recassay.data.generated import Generated
 from recassay.data.synthetic import log
 from recassay.errors import RecassayError, UsageError
 from recassay.models.sequence import NGram, Uniform, Unigram
-from recassay.report.tables.scores import times_table
 from recassay.results.scores import restored
 from recassay.study.run.sequences import generated_frame, generated_of
 
@@ -61,20 +57,6 @@ def test_the_folder_of_a_study(write, tmp_path):
     assert {(row["a"], row["b"]) for row in results.comparisons} == {("common", "chance"), ("chain", "chance")}
     assert {row["metric"] for row in results.comparisons} == {"seq_precision@3", "seq_novelty@2", "seq_surprise"}
     assert results.failures == ()
-
-
-def test_every_system_has_times_to_judge_it_without_diversity_and_with_it(write, tmp_path, monkeypatch):
-    ticks = count()
-    monkeypatch.setattr("recassay.study.store.folder.perf_counter", lambda: float(next(ticks)))
-    results = ra.run_study(write(replace=[("seq_precision@3", "seq_precision@3, seq_diversity@3")]), tmp_path / "out")
-    seconds = {(row["system"], row["fold"], row["what"]): row["seconds"] for row in results.times}
-    for system in ("chance", "common", "chain"):
-        assert (seconds[system, 0, "judge"], seconds[system, 0, "judge with diversity"]) == (1, 2)
-    without = ra.run_study(write(name="other.yaml"), tmp_path / "without")
-    assert {row["what"] for row in without.times if row["system"] == "chance"} == {"fit", "answer", "judge"}
-    shown = io.StringIO()
-    Console(file=shown, width=100).print(times_table(results.times))
-    assert "judge with diversity" in shown.getvalue()
 
 
 def test_the_rows_of_a_fold_are_those_of_score_sequences(write, tmp_path):
