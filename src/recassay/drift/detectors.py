@@ -60,23 +60,12 @@ class ADWIN(Detector):
 
     def update(self, state: State, events: NDArray[np.int64], losses: NDArray[np.float64]) -> list[Alarm]:
         """Add the losses at these events to ``state``, drop those from before a change of mean; return the alarms."""
-        place, since, before, after = _adwin(
-            events,
-            losses,
-            state["sums"],
-            state["squares"],
-            state["firsts"],
-            state["filled"],
-            state["seen"],
-            self.delta,
-            self.bound == "hoeffding",
-            self.clock,
-        )
-        return [
-            Alarm(int(events[j]), "drift", str(self), int(since[k]), before[k], after[k])
-            for k, j in enumerate(place.tolist())
-            if self.sees == "change" or after[k] > before[k]
-        ]
+        rows = _adwin(
+            events, losses, state["sums"], state["squares"], state["firsts"], state["filled"], state["seen"],
+            self.delta, self.bound == "hoeffding", self.clock,
+        )  # fmt: skip
+        alarms = _alarms(rows, self)
+        return alarms if self.sees == "change" else [alarm for alarm in alarms if alarm.after > alarm.before]
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,21 +103,19 @@ class PageHinkley(Detector):
 
     def update(self, state: State, events: NDArray[np.int64], losses: NDArray[np.float64]) -> list[Alarm]:
         """Add the losses at these events to the sums in ``state``, in place, and return the alarms."""
-        place, drift, since, before, after = _page_hinkley(
-            events,
-            losses,
-            state["numbers"],
-            float(self.delta),
-            float(self.threshold),
-            float(self.fading),
-            self.least,
-            self.form == "cusum",
-            np.inf if self.warn_at is None else float(self.warn_at),
-        )
-        return [
-            Alarm(int(events[j]), "drift" if drift[k] else "warning", str(self), int(since[k]), before[k], after[k])
-            for k, j in enumerate(place.tolist())
-        ]
+        rows = _page_hinkley(
+            events, losses, state["numbers"], float(self.delta), float(self.threshold), float(self.fading), self.least,
+            self.form == "cusum", np.inf if self.warn_at is None else float(self.warn_at),
+        )  # fmt: skip
+        return _alarms(rows, self)
+
+
+def _alarms(rows: Floats, detector: Detector) -> list[Alarm]:
+    """Return the alarms of a detector from rows (event, 1 for drift or 0 for a warning, since, before, after)."""
+    return [
+        Alarm(int(event), "drift" if drift else "warning", str(detector), int(since), before, after)
+        for event, drift, since, before, after in rows.tolist()
+    ]
 
 
 @njit(nogil=True, cache=True)
@@ -142,18 +129,16 @@ def _page_hinkley(
     least: int,
     at_zero: bool,
     warn_at: float,
-) -> tuple[Ints, NDArray[np.bool_], Ints, Floats, Floats]:
-    """Return the alarms in five arrays: row in ``losses``, kind, first event of the change, mean before, mean after.
+) -> Floats:
+    """Return a row per alarm: event, kind, first event of the change, mean before, mean after.
 
-    The kind is True for drift and False for a warning. ``losses[j]`` is the loss at event ``events[j]`` of the stream.
+    The kind is 1 for drift and 0 for a warning. ``losses[j]`` is the loss at event ``events[j]`` of the stream.
     ``numbers`` is the state of the detector, which is updated in place. ``delta`` is subtracted from each deviation
     from the mean, ``fading`` multiplies the old sum, an alarm needs a sum above ``threshold`` and at least ``least``
     losses, and a warning a sum of ``warn_at``; see :class:`~recassay.drift.PageHinkley`. With ``at_zero``, the
     cumulative sum is cut off at 0; otherwise it is compared with its minimum so far.
     """
-    place, drift = np.empty(losses.size, np.int64), np.empty(losses.size, np.bool_)
-    since, before, after = np.empty(losses.size, np.int64), np.empty(losses.size), np.empty(losses.size)
-    found = 0
+    alarms, found = np.empty((losses.size, 5)), 0
     n, total, up, lowest, low_n, low_total, low_event, warned = numbers
     for j in range(losses.size):
         if low_event < 0 or n == 0:
@@ -170,16 +155,16 @@ def _page_hinkley(
             lowest = min(lowest, up)
         alarm = n >= least and (height >= threshold if at_zero else height > threshold)
         if alarm or (n >= least and not warned and height >= warn_at):
-            place[found], drift[found], since[found] = j, alarm, np.int64(low_event)
-            before[found] = low_total / low_n if low_n > 0 else np.nan
-            after[found] = (total - low_total) / (n - low_n)
+            before = low_total / low_n if low_n > 0 else np.nan
+            after = (total - low_total) / (n - low_n)
+            alarms[found] = np.array([float(events[j]), 1.0 if alarm else 0.0, low_event, before, after])
             found += 1
             warned = 1.0
         if alarm:
             n, total, up, lowest, low_n, low_total, low_event, warned = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for k, number in enumerate((n, total, up, lowest, low_n, low_total, low_event, warned)):
         numbers[k] = number
-    return place[:found].copy(), drift[:found].copy(), since[:found].copy(), before[:found].copy(), after[:found].copy()
+    return alarms[:found].copy()
 
 
 @njit(nogil=True, cache=True)
@@ -194,8 +179,8 @@ def _adwin(
     delta: float,
     hoeffding: bool,
     clock: int,
-) -> tuple[Ints, Ints, Floats, Floats]:
-    """Return the alarms in four arrays: row in ``losses``, first event still in the window, means before and after.
+) -> Floats:
+    """Return a row per alarm: event, 1, first event still in the window, mean before and mean after.
 
     The means are those of the losses that the alarm drops from the window, and of those that it keeps. ``losses[j]`` is
     the loss at event ``events[j]`` of the stream. The state is updated in place: row r of ``sums``, ``squares`` (of
@@ -203,9 +188,7 @@ def _adwin(
     first; ``seen`` is the number of losses so far. The window is checked after every ``clock`` losses, at confidence
     ``delta``, with the bound of Hoeffding if ``hoeffding``, else with that of the variance.
     """
-    place, since = np.empty(losses.size, np.int64), np.empty(losses.size, np.int64)
-    before, after = np.empty(losses.size), np.empty(losses.size)
-    found = 0
+    alarms, found = np.empty((losses.size, 5)), 0
     for j in range(losses.size):
         _insert(events[j], losses[j], sums, squares, firsts, filled)
         seen[0] += 1
@@ -221,10 +204,9 @@ def _adwin(
             gone_sum += total
         if gone_n:
             n, total, _, oldest = _window(sums, squares, filled)
-            place[found], since[found] = j, firsts[oldest, 0]
-            before[found], after[found] = gone_sum / gone_n, total / n
+            alarms[found] = np.array([float(events[j]), 1.0, float(firsts[oldest, 0]), gone_sum / gone_n, total / n])
             found += 1
-    return place[:found].copy(), since[:found].copy(), before[:found].copy(), after[:found].copy()
+    return alarms[:found].copy()
 
 
 @njit(nogil=True, cache=True)

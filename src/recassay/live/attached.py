@@ -24,8 +24,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.io.archive import NotStorableError, archive_of, check_storable, load_archive
 from recassay.data.read import read_interactions
 from recassay.data.times import row_times
-from recassay.engine.streams.play import Player
-from recassay.engine.streams.result import OutcomeChunks
+from recassay.engine.streams.play import Chunks, Player
 from recassay.engine.streams.source import Batch, digest
 from recassay.errors import InputError, UsageError
 from recassay.live.models import KEY
@@ -99,20 +98,19 @@ class AttachedModel:
         """
         first = self.player.reached
         chunks = self.walk(Interactions.from_frame(events.select("user_id", "item_id")))
-        numbers = np.concatenate([np.zeros(0, np.int64), *chunks.event])
+        numbers = np.concatenate([np.zeros(0, np.int64), *chunks.get("event", ())])
         empty = pl.DataFrame(schema={"event": pl.Int64, "item_id": pl.String})
-        listed = pl.concat([empty, *(one.select(empty.columns).cast(empty.schema) for one in chunks.lists)])
+        listed = pl.concat([empty, *(one.select(empty.columns).cast(empty.schema) for one in chunks.get("lists", ()))])
         listed = listed.group_by("event", maintain_order=True).agg(pl.col("item_id").alias("items"))
         due = pl.DataFrame({"event": numbers}).join(listed, on="event", how="left", maintain_order="left")
         items = due["items"].fill_null(pl.Series([[]], dtype=pl.List(pl.String)))
         return events[numbers - first].with_columns(items, pl.lit(self.name).alias("arm"))
 
-    def walk(self, log: Interactions) -> OutcomeChunks:
-        """Let the model recommend before each event of ``log`` and learn it; return the lists."""
-        chunks = self.player.chunks = OutcomeChunks()
+    def walk(self, log: Interactions) -> Chunks:
+        """Let the model recommend before each event of ``log`` and learn it; return the results."""
         for _ in self.player.walk(_batch(log, self.player.reached)):
             pass
-        self.player.chunks = OutcomeChunks()
+        chunks, self.player.chunks = self.player.chunks, {}
         return chunks
 
     @property

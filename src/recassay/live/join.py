@@ -97,7 +97,8 @@ class Join:
         """
         times = events["time"].to_numpy()
         identity = events.select(identity_of(events).alias("i"))["i"]
-        found = self.seen.add(identity, times, span=self.remember, floor=int(times[0]) - self.remember)
+        hashes, every, oldest = text_hashes(identity), np.ones(times.size, np.bool_), int(times[0]) - self.remember
+        found = self.seen.visit(*hashes, every, times, span=self.remember, floor=oldest)
         return np.asarray(found != ABSENT)
 
     def replay(self, kept: pl.DataFrame) -> dict[str, int]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
-from recassay.columnar.columns import text_hashes
 from recassay.columnar.layout import readonly
 
 Keys = NDArray[np.uint64]
@@ -116,12 +114,14 @@ class KeyMap:
 
     Entries with stamps below a floor are dropped when the arrays are full.
 
-    >>> seen = KeyMap()
-    >>> texts, times = pl.Series(["a", "b", "a"]), np.array([10, 11, 12])
-    >>> (seen.add(texts, times, span=5) != ABSENT).tolist()
+    >>> import polars as pl
+    >>> from recassay.columnar.columns import text_hashes
+    >>> seen, put = KeyMap(), np.ones(3, np.bool_)
+    >>> hashes, times = text_hashes(pl.Series(["a", "b", "a"])), np.array([10, 11, 12])
+    >>> (seen.visit(*hashes, put, times, span=5, floor=0) != ABSENT).tolist()
     [False, False, True]
-    >>> (seen.add(pl.Series(["a"]), np.array([16]), span=5) != ABSENT).tolist()
-    [False]
+    >>> (seen.visit(*hashes, put, times + 6, span=5, floor=0) != ABSENT).tolist()
+    [False, False, True]
     """
 
     def __init__(self) -> None:
@@ -131,13 +131,6 @@ class KeyMap:
     def _allocate(self, size: int) -> None:
         self.slots: Keys = np.zeros((size, 2), np.uint64)
         self.values: Whole = np.full(size, ABSENT, np.int64)
-
-    def add(self, texts: pl.Series, stamps: NDArray[np.int64], *, span: int, floor: int = ABSENT) -> Whole:
-        """Give each text its stamp, in order, unless it already has one that is at most ``span`` lower.
-
-        Return the stamps that the texts had before, :data:`ABSENT` for none. Stamps below ``floor`` may be dropped.
-        """
-        return self.visit(*text_hashes(texts), np.ones(len(texts), np.bool_), stamps, span=span, floor=floor)
 
     def visit(
         self, keys: Keys, checks: Keys, put: NDArray[np.bool_], stamps: NDArray[np.int64], *, span: int, floor: int

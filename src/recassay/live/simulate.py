@@ -1,4 +1,4 @@
-"""Simulated exposures and feedback of two arms, with known truth: for demonstrations, documentation and tests.
+"""Simulated exposures and feedback of two arms: for demonstrations, documentation and tests.
 
 Users differ in how often they come and in how much they click. A list has ten items; the probability of a click at rank
 r is examination (1 / r^0.7) x the attraction of the list, which depends on the user and on the arm. Traffic follows the
@@ -90,18 +90,6 @@ class Simulation:
     def arms(self) -> NDArray[np.bool_]:
         """Return whether each user is in the arm ``new``."""
         return np.asarray(uniforms(derive(self.seed, "live arms"), (self.users,)) < self.share)
-
-    def truth(self) -> dict[str, float]:
-        """Return the expected hit@10 of each arm over all users, and the difference, new minus old.
-
-        Drift and outage are ignored.
-        """
-        levels, always = self.levels(), np.ones(self.users, np.bool_)
-        found = {}
-        for name, new in (("old", ~always), ("new", always)):
-            attraction = self.attraction(levels, new, drifted=False)
-            found[name] = float((1 - np.prod(1 - attraction[:, None] * EXAMINED, axis=1)).mean())
-        return {**found, "difference": found["new"] - found["old"]}
 
     def batches(self, span: int = HOUR) -> Iterator[pl.DataFrame]:
         """Yield tables of the events that arrive in each ``span`` of time (microseconds), in order of arrival."""

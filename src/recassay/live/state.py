@@ -15,6 +15,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -239,9 +240,10 @@ class StateFile:
 class Journal:
     """The deliveries that a watch, whose state is in ``folder``, set aside as late or future-dated.
 
-    A queue may deliver an event twice: once on time, and once late. ``left`` has, for each event of the journal, how
-    many of its next deliveries are future-dated, then accepted, then late. Deliveries of one event are equal, so this
-    order gives the results of the watch for any order of the archive. Raise U253 if the folder has no state.
+    A queue may deliver an event twice: once on time, and once late. ``fates`` says, for each event of the journal, what
+    becomes of its next deliveries: some are future-dated, then some accepted, then the others late. Deliveries of one
+    event are equal, so this order gives the results of the watch for any order of the archive. Raise U253 if the folder
+    has no state.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -253,7 +255,7 @@ class Journal:
         finally:
             state.close()
         self.times = np.unique(np.array([json.loads(content)["time"] for content in self.aside], np.int64))
-        self.left: dict[str, dict[str, int]] = {}
+        self.fates: dict[str, Iterator[str]] = {}
 
     def count(
         self, sources: Iterable[Source], read: Callable[[Arrival], EventBatch], positions: Mapping[str, Any],
@@ -293,7 +295,7 @@ class Journal:
         for content, reasons in self.aside.items():
             future, late = (reasons.get(name, 0) - done.get(content, {}).get(name, 0) for name in ("future", "late"))
             accepted = copies[content] - future - late
-            self.left[content] = {"future": future, "accepted": accepted, "late": late}
+            self.fates[content] = chain(repeat("future", future), repeat("accepted", accepted), repeat("late", late))
             disorder = max(disorder, distances[content] if accepted > 0 else 0)
         return disorder
 
@@ -304,10 +306,8 @@ class Journal:
         """
         late, future, unmoving = (np.zeros(events.height, np.bool_) for _ in range(3))
         for row, content in self._named(events):
-            left = self.left[content]
-            stage = next((name for name, n in left.items() if n > 0), "accepted")
-            left[stage] -= 1
-            late[row], future[row], unmoving[row] = stage == "late", stage == "future", "future" in self.aside[content]
+            fate, was_future = next(self.fates[content], "accepted"), "future" in self.aside[content]
+            late[row], future[row], unmoving[row] = fate == "late", fate == "future", was_future
         return late, future, unmoving
 
     def _named(self, events: pl.DataFrame) -> list[tuple[int, str]]:

@@ -277,6 +277,36 @@ def test_a_redis_stream_that_is_deleted_is_waited_for(redis_server, tmp_path, co
 
 
 @pytest.mark.gate
+def test_a_redis_stream_that_lost_its_latest_entry_is_not_read_again(redis_server, tmp_path):
+    import redis
+
+    client, began = redis.Redis(port=redis_server.port), 1_700_000_000_000  # ids are times, as by default
+    for number in range(3):
+        client.xadd("events", exposure(number), id=f"{began + number}-0")
+    with followed(f"redis://127.0.0.1:{redis_server.port}/0?stream=events", tmp_path / "state") as (_, counts, said):
+        assert comes(lambda: counts["received"] == 3)
+        client.xdel("events", f"{began + 2}-0")  # as a server that died before it wrote the entry to disk
+        client.execute_command("XSETID", "events", f"{began + 1}-0")
+        time.sleep(0.5)
+        client.xadd("events", exposure(4), id=f"{began + 4}-0")
+        assert comes(lambda: counts["received"] == 4)
+        assert (counts["late"], counts["duplicate"], said) == (0, 0, [])
+    client.close()
+
+
+@pytest.mark.gate
+def test_two_watches_read_one_redis_stream(redis_server, tmp_path):
+    import redis
+
+    client = redis.Redis(port=redis_server.port)
+    client.xadd("events", exposure(1))
+    url = f"redis://127.0.0.1:{redis_server.port}/0?stream=events"
+    with followed(url, tmp_path / "one") as (_, one, _), followed(url, tmp_path / "two") as (_, two, _):
+        assert comes(lambda: one["received"] == two["received"] == 1)
+    client.close()
+
+
+@pytest.mark.gate
 def test_a_redis_server_that_dies_is_waited_for(redis_server):
     with followed(f"redis://127.0.0.1:{redis_server.port}/0?stream=events") as (source, _, said):
         assert (said, source.status(0)["state"]) == ([], "ok")

@@ -18,7 +18,6 @@ from recassay.data.features import Features
 from recassay.engine.streams.drift_policy import DriftPolicy, Recoder
 from recassay.engine.streams.learners import EventBlock, LearnerFailure, make_learner, run_learner
 from recassay.engine.streams.listed import ListedMetrics, Moments
-from recassay.engine.streams.result import OutcomeChunks
 from recassay.engine.streams.schedule import GivenEvents, History, Queue, Regime, known_after
 from recassay.engine.streams.source import Batch, IdCodes
 from recassay.engine.streams.values import ERROR, RecentLists, StreamMetrics, UpcomingItems
@@ -38,6 +37,12 @@ OTHER_COUNTS = ("again", "unseen", "short", "learnt", "moved")
 UNLEARNED = "unlearned"  # scored events of users whom the model had not learned; only with known="stream"
 GIVEN = "given"  # events that are given to the model and not scored; only with given=N or all_but=N
 ALARM_COUNTS = ("alarms", "renewed", "forgotten", "relearnt")  # only with a drift detector
+
+
+# The results so far, in parts that are concatenated at the end: of each scored event its number, its user's code, its
+# values by metric, the nanoseconds of its query, and its time, if there are times. "lists" are tables of recommended
+# items, and "known" how many items had occurred before each event with a list. "learn_ns" are of each learned event.
+Chunks = dict[str, list[Any]]
 
 
 class Player:
@@ -80,7 +85,7 @@ class Player:
         names = (*EVENT_REASONS, *OTHER_COUNTS, *(ALARM_COUNTS if self.drift_policy else ()))
         names += ((UNLEARNED,) if protocol.known == "stream" else ()) + ((GIVEN,) if self.given.wanted else ())
         self.counts = dict.fromkeys(names, 0)
-        self.chunks = OutcomeChunks()
+        self.chunks: Chunks = {}
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -136,7 +141,12 @@ class Player:
             run_learner(self.learner, self.name, events, learn_after, queries, output)
         except LearnerFailure as failure:
             raise self._error(failure, event_number(failure.learning_to or 0)) from failure.__cause__
-        self.chunks.learning.append(output.learn_ns)
+        self._add_results({"learn_ns": output.learn_ns})
+
+    def _add_results(self, chunk: dict[str, Any]) -> None:
+        """Append each part of a chunk to the results so far."""
+        for name, part in chunk.items():
+            self.chunks.setdefault(name, []).append(part)
 
     def _error(self, failure: LearnerFailure, event: int) -> InputError:
         what = f"event {event:,} of the stream: {failure.what}"
@@ -200,7 +210,7 @@ class Player:
             self.counts[UNLEARNED] += missed.size
             empty = WalkOutput.empty(missed.size, 0, self.list_length)
             self._keep(block, empty, missed, self.metrics.missed(missed.size), 0)
-            self.chunks.asking.pop()  # the model got no query
+            self.chunks["answer_ns"].pop()  # the model got no query
         return block
 
     def _play(self, block: EventBlock) -> None:
@@ -309,7 +319,7 @@ class Player:
 
     def _keep(self, block: EventBlock, output: WalkOutput, rows: Int64, values: dict[str, Float], unseen: int) -> None:
         """Add the results of queries (``rows`` of the block); in ``unseen`` of them the item is not learned."""
-        counts, chunks, answered, kept = self.counts, self.chunks, rows.size, np.ones(rows.size, np.bool_)
+        counts, answered, kept = self.counts, rows.size, np.ones(rows.size, np.bool_)
         if self.metrics is None:
             kept = ~np.isnan(values[ERROR])
             counts["unpredicted"] += int((~kept).sum())
@@ -319,20 +329,20 @@ class Player:
             counts["unseen"] += unseen
             counts["short"] += int((output.candidates[:answered] < self.protocol.at).sum())
         log, numbers = block.batch.log, block.batch.event_numbers[rows]
+        chunk = {
+            "event": numbers, "user": block.events.users[rows], **values,
+            "answer_ns": output.answer_ns[:answered][kept], "learn_ns": output.learn_ns,
+        }  # fmt: skip
         if self.keep_lists and self.metrics is not None:
             row, rank = np.nonzero(output.lists[:answered] >= 0)
             items = self.item_codes.with_catalogue(self.catalogue).gather(output.lists[row, rank])
             ranks = (rank + 1).astype(np.int32)
-            chunks.lists.append(pl.DataFrame({"event": numbers[row], "rank": ranks, "item_id": items}))
-            chunks.known.append(block.n_items[rows])
-        counts["scored"] += rows.size
-        chunks.event.append(numbers)
-        chunks.values.append(values)
-        chunks.users.append(block.events.users[rows])
+            lists = pl.DataFrame({"event": numbers[row], "rank": ranks, "item_id": items})
+            chunk |= {"lists": lists, "known": block.n_items[rows]}
         if log.times == "clock" and log.timestamps is not None:  # a mere order has no time windows
-            chunks.times.append(log.timestamps.gather(rows))
-        chunks.asking.append(output.answer_ns[:answered][kept])
-        chunks.learning.append(output.learn_ns)
+            chunk["times"] = log.timestamps.gather(rows)
+        counts["scored"] += rows.size
+        self._add_results(chunk)
 
     def _values(self, block: EventBlock, output: WalkOutput, predicted: Float | None, rows: Int64) -> dict[str, Float]:
         """Return the value of each query (``rows`` of the block) under each metric.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from recassay.arrays import Float, Int32, Int64
+from recassay.arrays import Int64
 from recassay.checks import diagnose
 from recassay.checks.streams import unscored_findings
 from recassay.comparison.over_time.curves import Curve, over_time
@@ -23,25 +23,6 @@ from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Findings
 from recassay.results.outcomes import Outcomes
 from recassay.shown import Displayable
-
-
-@dataclass(eq=False)
-class OutcomeChunks:
-    """The results of a stream so far, in chunks that are concatenated at the end.
-
-    ``event``, ``values``, ``users`` and ``times`` have an entry per scored event; ``lists`` are tables of recommended
-    items. Users are codes of the stream. ``known`` counts the items that had occurred before each event whose list is
-    kept. ``asking`` and ``learning`` are nanoseconds per query and per learned event.
-    """
-
-    event: list[Int64] = field(default_factory=list)
-    values: list[dict[str, Float]] = field(default_factory=list)
-    users: list[Int32] = field(default_factory=list)
-    times: list[pl.Series] = field(default_factory=list)
-    lists: list[pl.DataFrame] = field(default_factory=list)
-    known: list[Int64] = field(default_factory=list)
-    asking: list[Int64] = field(default_factory=list)
-    learning: list[Int64] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

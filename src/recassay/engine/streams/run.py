@@ -30,7 +30,7 @@ from recassay.results.outcomes import CallTimes, Outcomes, Timing
 from recassay.split.partitions import uniform, user_draws
 from recassay.threads import Progress
 
-FORMAT = 5
+FORMAT = 6
 CHECKPOINT_SECONDS = 60.0
 AT_START = {"player": None, "done": 0, "digest": 0}  # of a copy, in a checkpoint
 
@@ -271,31 +271,30 @@ def _copy_result(player: Player, protocol: Prequential, number: int, events: int
     ``number`` is that of the copy, and ``events`` the number of events of the stream.
     """
     chunks, alarms = player.chunks, () if player.drift_policy is None else tuple(player.drift_policy.alarms)
-    numbers = np.concatenate([np.zeros(0, np.int64), *chunks.event])
+
+    def joined(name: str, kind: Any) -> Any:
+        return np.concatenate([np.zeros(0, kind), *chunks.get(name, ())])
+
+    numbers = joined("event", np.int64)
     order = np.argsort(numbers, kind="stable")  # events of unlearned users are kept before the others of their block
-    values = {
-        heading: np.concatenate([np.zeros(0), *(chunk[heading] for chunk in chunks.values)])[order]
-        for heading in player.headings
-    }
     settings: dict[str, Any] = {"protocol": str(protocol), "training": player.protocol.warmup - protocol.warmup}
     if player.drift_policy is not None:
         settings["alarms"] = [alarm.event for alarm in alarms]
     if protocol.folds != "none":
         settings["copy"] = number
-    recommend, update = (  # in a compiled loop the mean of a block, for both
-        CallTimes.of(np.concatenate([np.zeros(0, np.int64), *column]) * 1e-9)
-        for column in (chunks.asking, chunks.learning)
-    )
     outcomes = Outcomes(
         player.name,
         numbers[order],
-        values,
-        player.user_codes.ids.gather(np.concatenate([np.zeros(0, np.int32), *chunks.users])[order]),
-        pl.concat(chunks.times).gather(order) if chunks.times else None,
+        {heading: joined(heading, np.float64)[order] for heading in player.headings},
+        player.user_codes.ids.gather(joined("user", np.int32)[order]),
+        pl.concat(chunks["times"]).gather(order) if "times" in chunks else None,
         events,
         {**player.counts, "users": len(player.user_codes.code_of), "items": len(player.item_codes.code_of)},
         settings,
-        Timing(recommend, update, platform.processor() or platform.machine(), 1),
-    )
-    lists = pl.concat(chunks.lists).sort("event", "rank") if chunks.lists else None
-    return Stream((outcomes,), lists, (alarms,), np.concatenate(chunks.known)[order] if chunks.known else None)
+        Timing(  # in a compiled loop the mean of a block, for queries and events
+            CallTimes.of(joined("answer_ns", np.int64) * 1e-9), CallTimes.of(joined("learn_ns", np.int64) * 1e-9),
+            platform.processor() or platform.machine(), 1,
+        ),
+    )  # fmt: skip
+    lists = pl.concat(chunks["lists"]).sort("event", "rank") if "lists" in chunks else None
+    return Stream((outcomes,), lists, (alarms,), np.concatenate(chunks["known"])[order] if "known" in chunks else None)
