@@ -69,7 +69,7 @@ def hit_probabilities(
     ``replace`` binomial. ``first`` and ``last`` are the ends of the range of y: negligible probabilities are left out.
     If no y is left, ``last`` is less than ``first``.
 
-    - ``gap``, ``rest``: the numbers of candidates that are hits and of all candidates; with ``replace``, they may be masses
+    - ``gap``, ``rest``: the numbers of candidates that are hits and of all candidates, or with ``replace`` their masses
     - ``q``: the number of draws
     - ``most``: the largest y to compute
     - ``logs[x]``: log(x!)

@@ -127,7 +127,7 @@ def _over_two_classes(
     )  # fmt: skip
     sums = np.empty((rows.size, len(credits)))
     run_kernel(two_class_sums, rows.size, inputs, sums, size=GROUPS_PER_BLOCK, threads=threads)
-    return sums[np.argsort(order)]
+    return sums[np.argsort(order, kind="stable")]
 
 
 def _item_by_item(
