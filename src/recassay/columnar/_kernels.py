@@ -307,7 +307,7 @@ def _slot_of(slots: NDArray[np.uint64], key: np.uint64, check: np.uint64) -> np.
 
 @njit(nogil=True, cache=True)
 def count_parts(keys: NDArray[np.uint64], shift: int, counts: NDArray[np.int64]) -> None:
-    """Add to ``counts`` the number of keys in each part; the high bits of a hash, all above ``shift``, are its part."""
+    """Add to ``counts`` the number of keys in each part; the part of a key is ``(key * GOLDEN) >> shift``."""
     for key in keys:
         counts[(key * GOLDEN) >> np.uint64(shift)] += 1
 

@@ -115,7 +115,7 @@ def starts_in_parts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def compare_neighbours(values: pl.Series, compare: np.ufunc) -> NDArray[np.bool_]:
-    """Return ``compare(value, previous value)`` for every row but the first; for text always whether they differ.
+    """Return ``compare(value, previous value)`` for every row but the first; text is only compared for inequality.
 
     Chunked columns are read chunk by chunk, without a copy.
 

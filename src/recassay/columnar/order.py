@@ -124,7 +124,7 @@ def may_be_ranks(offsets: NDArray[np.int64], scores: pl.Series) -> bool:
 
 
 def count_rank_like_scores(offsets: NDArray[np.int64], given: pl.Series, ordered: pl.Series | None) -> OrderSigns:
-    """Return how many lists have scores that look like ranks, and in how many of these the scores ascend.
+    """Count the lists whose scores look like ranks (consecutive whole numbers), and those of them that ascend.
 
     ``given`` are the scores in row order, ``ordered`` the same scores in descending order within each list; they are
     not read if :func:`may_be_ranks` is false. Lists of fewer than three items are not counted. No list is counted as

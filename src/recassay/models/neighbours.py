@@ -286,7 +286,7 @@ class FittedRatingKNN(ScoringModel):
 
 
 def similarities_of(rows: list[tuple[NDArray[Any], Float]]) -> scipy.sparse.csr_array:
-    """Return a square sparse matrix from the columns and the similarities in each row, which stay in their order."""
+    """Return a square sparse matrix; ``rows`` has the columns and similarities of each row, whose order is kept."""
     columns, similar = ([row[part] for row in rows] for part in (0, 1))
     offsets = np.cumsum([0, *map(len, columns)])
     return scipy.sparse.csr_array((np.concatenate(similar), np.concatenate(columns), offsets), shape=(len(rows),) * 2)

@@ -228,7 +228,7 @@ def _read_unsigned(
 
 
 def _read_alike(paths: list[Path], options: _ReadOptions) -> LazyColumns | None:
-    """Return Parquet files as one table; None if their columns differ, or if one causes an error or a remark.
+    """Return Parquet files as one table; None if their columns differ, or if a file causes an error or a remark.
 
     Scanning a thousand files at once takes a fraction of the time of a thousand scans. An error or a remark must name
     its file, so the files are then read one by one.

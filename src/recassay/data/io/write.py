@@ -131,7 +131,7 @@ def _require_utf8(path: Path) -> None:
 
 
 def _final(path: Path) -> Path:
-    """Return the file that a path leads to, with links resolved; raise U111 if something other than a file is there."""
+    """Return the file to write for a path, with links resolved; raise U111 if something other than a file is there."""
     _require_utf8(path)
     try:
         if path.is_symlink():

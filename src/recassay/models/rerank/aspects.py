@@ -250,10 +250,10 @@ class SPAD(Reranker):
 class Calibrated(Reranker):
     """Calibrated re-ranking: diversity is minus the divergence of the list's features from the user's training items'.
 
-    p and q are the means over profile and list, the candidate included, of the features of each item, in shares that
-    sum to 1. The divergence is the sum of p ln(p / ((1 - alpha) q + alpha p)), that of the metric ``calibration``;
-    ``alpha`` keeps it finite for features that the list lacks. An item without features does not change q. The list of
-    a user whose profile has no feature keeps its order.
+    p is the mean over the items of the profile, q that over the list and the candidate, of the shares of an item's
+    features, which sum to 1. The divergence is the sum of p ln(p / ((1 - alpha) q + alpha p)), that of the metric
+    ``calibration``; ``alpha`` keeps it finite for features that the list lacks. An item without features does not
+    change q. The list of a user whose profile has no feature keeps its order.
 
     Each of the first ``places`` ranks goes to the item among the first ``candidates`` that maximises (1 - weight) x
     score + weight x diversity; ties go to the better rank. ``norm="none"`` is the form of the paper.
