@@ -133,10 +133,10 @@ def score_generated(
     own: Mapping[str, str],
     uncertainty: Uncertainty,
 ) -> Scores:
-    """Return the scores of generated sequences in ``files``, by name, against the test sequences of a fold.
+    """Return the scores of generated sequences against the test sequences of the fold in ``folder``.
 
-    ``shared`` are the column names of all files, and ``own`` those of single ones. Further options are those of the
-    command line in ``context``. Raise U102 for one that only ranked lists have.
+    ``files`` maps systems to files. ``shared`` are the column names of all files, and ``own`` those of single ones.
+    Further options are those of the command line in ``context``. Raise U102 for one that only ranked lists have.
     """
     for name in sorted(context.params.keys() - OF_SCORE):
         if _common.is_given(context, name):

@@ -295,7 +295,7 @@ def _conclude(
 def _refuse(source: str, **given: object) -> None:
     """Raise U105 if an option that needs values per user was given for a table of means.
 
-    ``given`` are the values of such options by name; ``source`` is the table.
+    ``given`` maps the names of such options to their values (None if not given); ``source`` is the table.
     """
     for name in (name for name, value in given.items() if value):
         raise UsageError(

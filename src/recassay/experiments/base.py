@@ -45,7 +45,7 @@ class Trial:
 
     @functools.cached_property
     def fitted(self) -> Mapping[str, Any]:
-        """Return the fitted systems by name; most experiments read ranks and never ask for them."""
+        """Return ``{name: fitted system}``, fitted when first needed, since most experiments only read ranks."""
         return self.fit()
 
     @property
@@ -74,7 +74,7 @@ class Trial:
 def played(
     fitted: Mapping[str, Any], fold: Fold, ask: UserProtocol, k: int = 1, threads: int | None = None
 ) -> dict[str, Run]:
-    """Return the top ``k`` lists of fitted systems on a fold, with the ranks of relevant items, by name."""
+    """Return ``{name: run}``: the top ``k`` lists of fitted systems on a fold, with the ranks of relevant items."""
     task = ranking_task(fold, ask)
     return {name: play_fitted(system, task, name, k=k, threads=threads) for name, system in fitted.items()}
 

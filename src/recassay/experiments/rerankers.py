@@ -109,7 +109,7 @@ class Contest(Experiment):
 
 
 def rerankers(trial: Trial, experiment: Experiment) -> dict[str, FittedReranker]:
-    """Return the fitted re-rankers among the systems of a trial, by name; raise U201 if there are none."""
+    """Return ``{name: fitted re-ranker}`` of the re-rankers in a trial; raise U201 if there are none."""
     found = {name: one for name, one in trial.fitted.items() if isinstance(one, FittedReranker)}
     if not found:
         raise UsageError(
@@ -312,7 +312,7 @@ class DiversityClaims(Experiment):
         yield _always("Sudden Death puts SPAD farther ahead than 1-call", farther)
 
     def _curves(self, trial: Trial, systems: tuple[str, ...], metrics: tuple[str, ...]) -> dict[str, Curve]:
-        """Return the means of the systems at every cut-off from 1 on, by metric."""
+        """Return ``{metric: means of the systems at every cut-off from 1 on}``."""
         headings = {metric: [heading_at(metric, k + 1) for k in range(self.at)] for metric in metrics}
         scores = trial.score(list(itertools.chain(*headings.values())), {name: trial.runs[name] for name in systems})
         return {

@@ -116,7 +116,7 @@ class Sparsity(Experiment):
         )  # fmt: skip
 
     def _caption(self, metrics: Mapping[str, Metric]) -> str:
-        """Return what the figure shows: the users of the means, and what is known of precision and of other metrics."""
+        """Return the caption: which users the means are over, and how precision and other metrics should behave."""
         everyone = self.users == "all"
         precision = [heading for heading, metric in metrics.items() if isinstance(metric, Precision)]
         others = [heading for heading in metrics if heading not in precision]

@@ -27,9 +27,10 @@ from recassay.shown import Displayable
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of a list: the name of a metric, model or other class, what it is grouped by, and what it is.
+    """A line of a list: the name of a metric, model or other class, with its title.
 
-    ``source`` is where it comes from: recassay, an installed package or a file.
+    ``group`` is the text of the column between name and title, such as the parameters. ``source`` is where it comes
+    from: recassay, an installed package or a file.
     """
 
     name: str
@@ -42,7 +43,7 @@ class Entry:
 class Explanation(Displayable):
     """The page about one name that ``explain`` shows: a title, then paragraphs under headings.
 
-    ``facts`` are short values by name, which are shown below.
+    ``facts`` maps names to short values, which are shown below the sections.
     """
 
     name: str

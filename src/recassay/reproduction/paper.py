@@ -126,8 +126,8 @@ class PaperClaim(ConfigSection):
     ``where`` names a table, a figure, a section or a sentence, or says "not in the paper".
     ``value`` is a query of the sources: a row for each case with columns ``value``, perhaps ``low`` and ``high``,
     ``what`` (the case), and ``paper`` if the paper has a number for each case. A claim that cannot be checked has
-    ``unchecked``, the reason, in place of ``value``. ``unlike`` says how what was run differs from what the paper ran,
-    where the claim can depend on it: then no value refutes the claim.
+    ``unchecked``, the reason, in place of ``value``. ``unlike`` says how our run differs from the paper's in ways that
+    the claim can depend on: then no value refutes the claim.
     """
 
     claim: str
@@ -311,7 +311,7 @@ def verdict_on(name: str, claim: PaperClaim, rows: pl.DataFrame | None) -> Claim
 
     A case holds if its whole interval is within the bounds of the claim, and fails if none of it is. ``within`` looks
     at the value alone, because the tolerance is the uncertainty. A claim is confirmed if all its cases hold, refuted if
-    all fail, and holds partly otherwise. What was run ``unlike`` the paper refutes nothing.
+    all fail, and holds partly otherwise. A claim with ``unlike`` (our run differs from the paper's) is never refuted.
 
     >>> claim = PaperClaim(claim="tau is low", where="abstract", value="SELECT ...", at_most=0.8)
     >>> verdict_on("tau", claim, pl.DataFrame({"value": [0.7], "low": [0.6], "high": [0.75]})).word

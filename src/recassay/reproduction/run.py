@@ -99,7 +99,7 @@ def build_lock(
 def write_reproduction(
     results: Reproduction, folder: Path, tables: Mapping[str, pl.DataFrame], figures: Mapping[str, str]
 ) -> None:
-    """Write the verdicts, the kept ``tables`` and the ``figures`` (SVG), both by name, into a folder.
+    """Write the verdicts, the ``tables`` to keep and the ``figures`` (SVG) into a folder; both are keyed by name.
 
     The lock file is written last, because results without it are incomplete.
     """
@@ -165,9 +165,9 @@ def reproduce(
     """Run the studies of a paper and return the verdict on each of its claims, written to ``out/result`` too.
 
     Studies are in ``out/code-COMMIT/studies`` and resume there: with other code they begin again in another folder.
-    ``data`` is the folder that holds the data by name. ``quick`` runs the small versions of studies and generates
-    published tables: it shows that everything works, and its verdicts say nothing about the paper. ``report`` is called
-    with the name of each source before it is made.
+    ``data`` is the folder in which data sets are looked up by name. ``quick`` runs the small versions of studies and
+    generates published tables: it shows that everything works, and its verdicts say nothing about the paper. ``report``
+    is called with the name of each source before it is made.
     """
     require_own_folder(out / RESULT)
     sources = Sources(file, out / f"code-{code_version()}", data, quick, threads)

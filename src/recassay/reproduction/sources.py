@@ -41,9 +41,10 @@ NO_PARTITION = "POLARS_NO_PARTITION"
 
 @dataclass
 class Sources:
-    """The tables of a paper by name, made in the order of its file.
+    """The tables that the claims of a paper are computed from, made in the order of its file.
 
-    ``locks`` has what each was made from; ``seconds`` how long that took. ``place`` is the folder of the studies.
+    ``tables`` maps names to tables, ``locks`` to what each was made from, and ``seconds`` to how long that took.
+    ``place`` is the folder of the studies.
     """
 
     file: PaperFile
@@ -272,7 +273,7 @@ STREAM = ["dataset", "protocol", "seed"]  # columns of stored scores that tell s
 
 
 def over_time_tables(name: str, folder: Path, wanted: OverTimeSource) -> dict[str, pl.DataFrame]:
-    """Return the tables of signed McNemar on the streams of a study by name; ``folder`` is that of the study.
+    """Return ``{name: table}`` of signed McNemar tests on the streams of a study; ``folder`` is that of the study.
 
     The table ``name`` has a row per stream, pair of systems, kind of window and level, as :func:`window_shares` says.
     ``NAME_tests`` has the test of each pair over all events at each level, with bounds of the difference, and

@@ -157,7 +157,7 @@ class ScoreSet(Displayable):
 
 
 def score_set(scores: ScoreSet | Scores | DesignScores | Mapping[str, Scores]) -> ScoreSet:
-    """Return a set of scores, from scores without coordinates, scores by design, or scores by data set.
+    """Return a set of scores, made of scores without coordinates, ``DesignScores``, or ``{data set: scores}``.
 
     >>> import polars as pl
     >>> one = Scores(pl.Series(["ann"]), ("a",), (), {})

@@ -120,7 +120,7 @@ def _names(codes: list[str]) -> str:
 
 
 def _judged(row: Row, verdict: Verdict) -> tuple[int, bool, bool]:
-    """Return (weight, same, turned) of a finding, which mean what they mean in :class:`FindingGroup`."""
+    """Return the fields (weight, same, turned) that :class:`FindingGroup` has for a finding."""
     code = SAME_USERS.get(str(row["code"]), str(row["code"]))
     stated = {axis: row[axis] for axis in ("dataset", "split") if row.get(axis) not in (None, "", GIVEN)}
     leads = [one for one in verdict.leads if all(getattr(one.place, axis) == name for axis, name in stated.items())]

@@ -196,7 +196,7 @@ def result_grids(rows: Iterable[Row], comparisons: Iterable[Row], baseline: str 
 
 
 def grids_of(scores: Scores, comparison: Comparison | None) -> list[ResultGrids]:
-    """Return the scores of a call, in one place, as tables of systems by designs."""
+    """Return the scores of one call, which have no data set or split, as tables of systems by designs."""
     rows = map(vars, scores.rows)
     return result_grids(rows, *((map(vars, comparison.rows), comparison.baseline) if comparison else ((),)))
 

@@ -173,7 +173,7 @@ def title_of(folder: ResultFolder) -> str:
 def distributions_of(folder: ResultFolder, progress: StageProgress | None = None) -> Distributions:
     """Return charts of the distribution behind every mean; none if the folder has no values per user or event.
 
-    They are by data set, split, protocol, seed and design, and by metric.
+    They are keyed by (place, metric); a place is a data set, split, protocol, seed and design.
     """
     values = UnitValues.of(folder.scores)
     if values is None:

@@ -70,7 +70,7 @@ def gate_table(gate: Gate) -> ResultTable:
 
 
 def _required(at_least: bool, allowed: float, rule: str) -> str:
-    """Return what is required of the difference.
+    """Return the bound on the difference as text, with the percentage in ``rule`` if it has one.
 
     >>> _required(True, -0.0055, "loses at most 2 %")
     '≥ -0.0055 (2 %)'
@@ -98,7 +98,10 @@ def gate_markdown(gate: Gate) -> str:
 
 
 def junit(gate: Gate, *, undecided_passes: bool = False) -> str:
-    """Return the criteria as test cases of a JUnit file, with a case for what is suspicious."""
+    """Return the criteria of a gate as test cases of a JUnit file, with one more that fails if a result is suspicious.
+
+    With ``undecided_passes`` a criterion that more data must decide is not a failure.
+    """
     unit = gate.scores.unit
     cases = [(f"{one.name} {one.rule}", one.verdict, worded(sentence(one), unit)) for one in gate.criteria]
     cases.append(("nothing suspicious", "suspicious" if gate.suspicions else "pass", "\n".join(gate.suspicions)))

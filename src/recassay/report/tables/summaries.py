@@ -150,7 +150,7 @@ def findings_of(reranked: Reranked) -> tuple[Finding, ...]:
 def reranked_table(written: Mapping[str, Reranked]) -> RenderableType:
     """Return a table of a method with its parameters, the rows that moved in each file, and the problems found.
 
-    ``written`` are re-ranked runs by file; all are of one run and one method, and differ in the weight of diversity.
+    ``written`` maps each file to the run in it; all re-rank one run by one method, with different weights of diversity.
 
     >>> from recassay.report.tables.model import printed
     >>> from recassay.models.rerank import rerank

@@ -184,7 +184,7 @@ def _broken(path: Path, why: str) -> UsageError:
 
 
 def parse_values(texts: Iterable[str]) -> dict[str, Value]:
-    """Return the values in texts such as ``epochs=20``, by name; raise U102 for a text of another form.
+    """Return ``{name: value}`` for texts such as ``epochs=20``; raise U102 for a text of another form.
 
     >>> parse_values(["epochs=20", "device=cpu"])
     {'epochs': 20, 'device': 'cpu'}

@@ -138,7 +138,7 @@ def _refuse_keys(document: Document, study: Study, protocol: BaseProtocol) -> No
 
 
 def _datasets(document: Document, study: Study) -> dict[str, Data]:
-    """Return the entries under ``data`` by name; raise U132 for two of one name, or without exactly one source."""
+    """Return ``{name: entry}`` of the data sets; raise U132 for two of one name, or without exactly one source."""
     found: dict[str, Data] = {}
     for number, data in enumerate(study.data):
         sources = sum(map(bool, (data.path, data.generate, data.table)))

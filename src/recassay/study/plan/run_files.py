@@ -52,8 +52,8 @@ def names_run_files(text: str) -> bool:
 class RunFiles:
     """The run files of one system: a path with ``{data}``, ``{split}``, ``{fold}`` and ``{seed}`` to be filled in.
 
-    The path ``text`` is relative to ``folder``. ``columns`` are the names of columns by data set, for files that have
-    them.
+    The path ``text`` is relative to ``folder``. ``columns`` maps a data set to the names of the columns of its files,
+    where they have a header.
 
     >>> files = RunFiles(Path("study"), "runs/{data}/{fold}.csv")
     >>> files.at(StudyCell("shop", "k_folds(k=2)", 1, 0)).path.as_posix()

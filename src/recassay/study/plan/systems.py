@@ -72,7 +72,7 @@ def parse_systems(
 ) -> tuple[System, ...]:
     """Return the systems of a study, each parsed from its text; raise U132 for a name that cannot be a file name.
 
-    ``models`` are the texts, by name or without names. ``columns`` are the column names of run files, by data set.
+    ``models`` are the texts, or ``{name: text}``. ``columns`` maps a data set to the column names of its run files.
     """
     folder, named = document.folder, models if isinstance(models, dict) else dict.fromkeys(models, "")
     classes = Counter(text.partition("(")[0] for text in named)

@@ -109,9 +109,9 @@ def _failure(name: str, size: str, error: Exception, locate: Callable[[RecassayE
 def leave_out(run: Run, cell: StudyCell, fold: Any, answers: dict[str, Any], *, one_of: int = 1) -> bool:
     """Record and leave out the metrics that fail for all systems, or else the systems that cannot be scored.
 
-    These systems are removed from ``answers``, results by system. Return whether anything was left out. ``one_of`` is
-    the number of systems that ``answers`` will have in the end: while it has fewer, metrics that fail are kept, since
-    the system may be to blame.
+    These systems are removed from ``answers``, which maps each system to its result. Return whether anything was left
+    out. ``one_of`` is the number of systems that ``answers`` will have in the end: while it has fewer, metrics that
+    fail are kept, since the system may be to blame.
     """
     errors, metrics = _systems_or_metrics(run, lambda run: _unscorable(run, cell, fold, answers), len(answers))
     if metrics and len(answers) < one_of:

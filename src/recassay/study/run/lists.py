@@ -124,7 +124,7 @@ class ListRun(StudyRun[Fold, Run]):
         )
 
     def answer_files(self, cell: StudyCell, system: str) -> tuple[Path, Path]:
-        """Return the paths of the ranked lists of a system on a cell, and of its standings."""
+        """Return the paths of a system's ranked lists and of its standings on a cell (data set, split, fold, seed)."""
         home = self.store.place(STANDINGS, self.store.of_cell(cell), f"{file_name(system)}.npz")
         return self.store.run_place(cell, system), home
 
@@ -139,10 +139,10 @@ class ListRun(StudyRun[Fold, Run]):
         write_parquet(answer.frame(), lists, {MADE_FROM: key})
 
     def load_answer(self, cell: StudyCell, name: str, fold: Fold, key: str) -> Run | None:
-        """Return the ranked lists of a system that are stored for a cell, with standings.
+        """Return the ranked lists of a system that are stored under ``key`` for a cell, with standings, else None.
 
         Standings are counts of candidates above each relevant item; if another program wrote the lists, they are
-        computed from these. Raise U111 if such lists are in the way of lists to compute.
+        computed from these. Raise U111 if another program's lists have replaced lists that must be computed.
         """
         lists, place = self.answer_files(cell, name)
         made_from, standings = self.store.archived(place) or ("", None)

@@ -91,7 +91,7 @@ class StudyRun(ABC, Generic[AFold, Answer]):
 
     @abstractmethod
     def about(self, fold: AFold) -> Row:
-        """Return the sizes of a fold and what is known of its times, for the file that describes it."""
+        """Return the sizes of a fold and facts about its times, for the JSON file that describes the fold."""
 
     @abstractmethod
     def small(self, cell: StudyCell, fold: AFold) -> AFold:
@@ -113,11 +113,14 @@ class StudyRun(ABC, Generic[AFold, Answer]):
 
     @abstractmethod
     def store_answer(self, cell: StudyCell, name: str, answer: Answer, fold: AFold, key: str) -> None:
-        """Write what a system answered on a cell, together with ``key``, a digest of all that the answer depends on."""
+        """Write what a system answered on a cell (data set, split, fold, seed).
+
+        ``key``, a digest of all that the answer depends on, is stored with it.
+        """
 
     @abstractmethod
     def load_answer(self, cell: StudyCell, name: str, fold: AFold, key: str) -> Answer | None:
-        """Return what a system answered on a cell, or None if nothing is stored under this ``key``."""
+        """Return what a system answered on a cell (data set, split, fold, seed); None if not stored under ``key``."""
 
     @abstractmethod
     def judge(self, cell: StudyCell, fold: AFold, answers: dict[str, Answer], *, dry_run: bool = False) -> Judged:
@@ -238,7 +241,7 @@ class StudyRun(ABC, Generic[AFold, Answer]):
         return scores
 
     def keys(self, cell: StudyCell, system: System, fold: AFold) -> dict[str, str]:
-        """Return the keys of a fitted model and its answers by step: digests of all that these results depend on."""
+        """Return ``{step: key}`` of a system, such as ``fit``: digests of all that a result depends on."""
         placed = system.at(cell)
         fitted = model_key(placed.text, placed.source, placed.model, fold.fingerprint)
         return {FIT: fitted, ANSWER: digest_of(fitted, self.protocol_text(fold, cell.seed))}

@@ -179,7 +179,7 @@ class Record:
     def note_fold(self, cell: StudyCell, fold: Any, about: Row) -> None:
         """Write the description of a fold into the folder, and count its users if only known ones are scored.
 
-        ``about`` has its sizes and what is known of its times.
+        ``about`` has the sizes of the fold and facts about its times.
         """
         place = self.store.place(FOLDS, self.store.of_split(cell.dataset, cell.split), f"fold-{cell.fold}.json")
         origin = {"fingerprint": fold.fingerprint, "number": fold.number}

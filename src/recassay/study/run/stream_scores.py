@@ -50,8 +50,8 @@ def score_streams(
 ) -> StudyScores:
     """Return the scores of all systems on a stream, with a row for every event that was scored for at least one system.
 
-    ``played`` are the outcomes by system. Intervals resample users with all their events, because events of one user
-    are not independent; a dry run computes none.
+    ``played`` maps each system to its outcomes. Intervals resample users with all their events, because events of one
+    user are not independent; a dry run computes none.
     """
     parts = [outcomes.frame().select(pl.col(EVENT, USER), pl.col(f"^{TIME}$")) for outcomes in played.values()]
     about = pl.concat(parts).unique(EVENT, keep="first").sort(EVENT)
@@ -129,8 +129,8 @@ def declared_rows(
 ) -> Iterator[tuple[StudyCell, list[Row]]]:
     """Yield (cell, rows) for each stream and each metric that can be compared: the final test of each pair of systems.
 
-    ``by_cell`` has the outcomes on each stream by system. P-values are adjusted for all pairs and streams of one metric
-    and seed. The rows also have bounds of the difference that hold at every event together.
+    ``by_cell[cell]`` maps each system to its outcomes on a stream. P-values are adjusted for all pairs and streams of
+    one metric and seed. The rows also have bounds of the difference that hold at all events simultaneously.
     """
     families: dict[tuple[str, int], dict[StudyCell, OverTime]] = defaultdict(dict)
     for cell, played in by_cell.items():
@@ -147,7 +147,7 @@ def declared_rows(
 
 
 def is_comparable(played: Mapping[str, Outcomes], metric: str, plan: StreamPlan) -> bool:
-    """Return whether systems can be compared over time by a metric; ``played`` are the outcomes by system.
+    """Return whether systems can be compared over time by a metric; ``played`` maps each system to its outcomes.
 
     There must be two or more, each with scored events, and any baseline among them.
     """
@@ -172,7 +172,7 @@ def is_bounded(played: Mapping[str, Outcomes], metric: str, plan: StreamPlan) ->
 def compare_streams(played: Mapping[str, Outcomes], metric: str, plan: StreamPlan, dataset: str) -> OverTime:
     """Return the comparison of systems on one stream under a metric, with the options of the study.
 
-    ``played`` are the outcomes by system, and ``dataset`` is the name of the stream.
+    ``played`` maps each system to its outcomes, and ``dataset`` is the name of the stream.
     """
     how, of = plan.study.over_time, plan.study.compare
     return compare_over_time(
@@ -206,7 +206,7 @@ def _comparison_row(row: Row, correction: str, alpha: float) -> Row:
 
 
 def stream_findings(played: Mapping[str, Outcomes], plan: StreamPlan) -> tuple[Finding, ...]:
-    """Return findings about drift alarms and about unscored events; ``played`` are the outcomes by system."""
+    """Return findings about drift alarms and about unscored events; ``played`` maps each system to its outcomes."""
     unscored = [found for outcomes in played.values() for found in unscored_findings(outcomes)]
     watched = ((one, made_of(one, plan.over_time).column) for one in played.values())
     drift = [found for one, column in watched for found in drift_findings(one, column, plan.detectors)]
@@ -224,10 +224,10 @@ def tune_on_stream(
     folder: StudyFolder,
     report: Callable[[str, int, int], None],
 ) -> tuple[System, list[Row]]:
-    """Return a system with the best of several ``models`` on ``fold``, the first part of a stream, and what was tried.
+    """Return the system with the best of several ``models`` on ``fold`` (the first part of a stream), and their rows.
 
-    Stored results in ``folder`` are used. A model that fails, or for which no event is scored, has no mean; the first
-    model is chosen if all fail.
+    A row has a model, its mean of ``metric``, and whether it was chosen. Stored results in ``folder`` are used. A model
+    that fails, or for which no event is scored, has no mean; the first model is chosen if all fail.
     """
     found = []
     for number, model in enumerate(models):
@@ -265,9 +265,9 @@ def _mean_on_stream(system: System, model: Any, fold: StreamFold, metric: str) -
 
 
 def settings_exhibit(rows: list[Row], metric: str, about: str) -> Exhibit:
-    """Return a chart of the means of all settings that were tried, by system, with the chosen ones marked.
+    """Return a chart of the means of all settings that tuning tried for each system, with the chosen ones marked.
 
-    ``metric`` is what decides, and ``about`` says on which data.
+    ``rows`` are those of :func:`tune_on_stream`, ``metric`` decides, and ``about`` says on which data.
     """
     taken = "; ".join(f"{row['system']}: {row['model']}" for row in rows if row["taken"])
     table = pl.DataFrame(rows, infer_schema_length=None)

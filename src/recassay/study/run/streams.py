@@ -218,8 +218,8 @@ def _calls(key: str) -> str:
 def stream_exhibits(played: Played, plan: StreamPlan, dataset: str) -> Iterator[Exhibit]:
     """Yield charts of a stream: curves and differences of systems over time, drift alarms, and counts of scored events.
 
-    ``played`` are the outcomes by system, and ``dataset`` is the name of the stream. The charts of the first metric
-    have plain names, such as ``over-time``; those of further metrics end in the metric.
+    ``played`` maps each system to its outcomes, and ``dataset`` is the name of the stream. The charts of the first
+    metric have plain names, such as ``over-time``; the names of other charts end in their metric.
     """
     scored = {name: outcomes for name, outcomes in played.items() if len(outcomes)}
     for metric in plan.curves if scored else ():
@@ -233,7 +233,7 @@ def stream_exhibits(played: Played, plan: StreamPlan, dataset: str) -> Iterator[
 def _over_time(scored: Played, metric: str, plan: StreamPlan, dataset: str) -> Iterator[Exhibit]:
     """Yield the charts of one metric: curves, tests and bounds of the differences of systems, and drift alarms.
 
-    ``scored`` are the outcomes by system, each with scored events. Drift alarms come with the main metric only.
+    ``scored`` maps each system to its outcomes, which have scored events. Drift alarms come with the main metric only.
     """
     how = plan.study.over_time
     curves = [
@@ -307,8 +307,8 @@ def _counted(played: Played) -> Exhibit:
 def protocol_exhibits(by_cell: Mapping[StudyCell, Played], plan: StreamPlan, dataset: str) -> Iterator[Exhibit]:
     """Yield charts for each metric: each system under each pair of protocols, on the events scored under both.
 
-    ``by_cell`` has the outcomes of the systems on stream ``dataset`` with one seed; the split of a cell names the
-    protocol. Protocols under which another item may be right at the same event are not paired; a chart of means says
+    ``by_cell[cell]`` maps each system to its outcomes on stream ``dataset`` with one seed; the split of a cell names
+    the protocol. Two protocols are not paired if different items may be right at the same event; a chart of means says
     so.
     """
     groups: dict[tuple[object, ...], dict[str, Played]] = defaultdict(dict)

@@ -71,8 +71,8 @@ def run_study(
     any code when it is read: a pickle that another process wrote is refused (U236) unless ``trust``.
 
     An unchanged study is answered from its folder. Results that were damaged since they were stored are computed again.
-    A run that somebody else wrote into ``runs`` is scored as it is (R010). One process at a time uses a folder: another
-    one gets U237, or waits with ``wait``.
+    A run that another program wrote into ``runs`` is scored as it is (R010). One process at a time uses a folder:
+    another one gets U237, or waits with ``wait``.
 
     >>> import tempfile
     >>> study = '''

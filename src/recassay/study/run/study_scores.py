@@ -334,7 +334,7 @@ def _texts(metrics: Mapping[str, Metric]) -> dict[str, str] | None:
 
 
 def metrics_by_design(plan: Plan) -> dict[str, Metric]:
-    """Return the metrics that can be computed from ranks among chosen candidates (a design), by heading.
+    """Return ``{heading: metric}`` of the metrics that can be computed from ranks among chosen candidates (a design).
 
     If there is no such metric, or the study has no ranked lists, all are returned, so that a metric that cannot be
     computed raises an error.

@@ -104,13 +104,16 @@ class StudyFolder:
         return path
 
     def run_place(self, cell: StudyCell, system: str, kind: str = RUNS) -> Path:
-        """Return the path of the table of what a system answered on a cell: lists, sequences or outcomes."""
+        """Return the path of the table of a system's answer on a cell: its lists, sequences or outcomes.
+
+        A cell is a data set, split, fold and seed; ``kind`` is the folder of such tables.
+        """
         return self.place(kind, self.of_cell(cell), f"{file_name(system)}.parquet")
 
     def remove_outdated(self) -> None:
         """Remove files of systems, seeds and folds that the study lacks now, and temporary files of killed runs.
 
-        Files that somebody else put into the folder stay.
+        Files that recassay did not write stay.
         """
         for path in self.folder.rglob(TEMPORARY):
             path.unlink(missing_ok=True)
@@ -134,7 +137,7 @@ class StudyFolder:
         return self.are_intact(path) and parquet_metadata(path).get(MADE_FROM) == key
 
     def is_replaced(self, path: Path, read: Callable[[Path], object] = read_parquet) -> bool:
-        """Return whether somebody replaced a stored table with another that ``read`` can read.
+        """Return whether another program replaced a stored table by one that ``read`` can read.
 
         If so, the file is recorded as replaced and not as damaged.
         """
@@ -151,7 +154,7 @@ class StudyFolder:
     def stored_table(self, cell: StudyCell, system: str, key: str) -> Path | None:
         """Return the path of the table of a system's answers on a cell if it is stored under this key, else None.
 
-        Raise U111 if somebody else wrote a table in its place.
+        Raise U111 if another program wrote a table in its place.
         """
         path = self.run_place(cell, system)
         if self.is_replaced(path):
@@ -159,7 +162,7 @@ class StudyFolder:
         return path if self.is_made_from(key, path) else None
 
     def newly_replaced(self) -> tuple[str, ...]:
-        """Return the names of run files that somebody replaced and that no earlier call has returned."""
+        """Return the names of run files that another program replaced and that no earlier call has returned."""
         found = tuple(map(self.manifest.name_of, sorted(self.replaced - self.reported)))
         self.reported |= self.replaced
         return found
@@ -268,7 +271,7 @@ class StudyFolder:
 
 
 def refuse_replaced(path: Path) -> None:
-    """Raise U111: somebody else wrote a file in the place of one that the study has to compute again."""
+    """Raise U111: another program wrote a file in the place of one that the study has to compute again."""
     raise UsageError(
         "U111",
         f"somebody else wrote {path.name}, and the study has to compute it again",

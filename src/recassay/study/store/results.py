@@ -66,7 +66,7 @@ class Results:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Return the results in a folder, without the account of what was computed."""
+        """Return the results in a folder; ``recomputed`` and ``work``, about a run, are empty."""
         summary, times = (json.loads((folder / name).read_text(encoding="utf-8")) for name in ("summary.json", TIMES))
         rows = {
             name: tuple(summary.get(name, ())) for name in ("rows", "comparisons", "findings", "failures", "groups")
@@ -207,7 +207,7 @@ def request(
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that numbers depend on, by name."""
+    """Return ``{name: version}`` of recassay, Python and the libraries that numbers depend on."""
     return {"recassay": __version__, "python": platform.python_version()} | {
         library: version(library) for library in LIBRARIES
     }
