@@ -107,7 +107,7 @@ class AttachedModel:
         return events[numbers - first].with_columns(items, pl.lit(self.name).alias("arm"))
 
     def walk(self, log: Interactions) -> Chunks:
-        """Let the model recommend before each event of ``log`` and learn it; return the results."""
+        """Let the model recommend before each event of ``log``, and then learn the event; return the results."""
         for _ in self.player.walk(_batch(log, self.player.reached)):
             pass
         chunks, self.player.chunks = self.player.chunks, {}

@@ -51,7 +51,7 @@ class Buckets:
             self.dropped.discard(period)
 
     def _sum(self, several: list[GroupSums]) -> GroupSums:
-        """Return the sum of rows as one row."""
+        """Return the sum of several rows as one row."""
         rows = [GroupSums.zeros(1, self.columns), *several]
         return GroupSums(
             np.concatenate([one.counts for one in rows]), np.concatenate([one.limbs for one in rows])
@@ -61,10 +61,10 @@ class Buckets:
         self, times: NDArray[np.int64], codes: NDArray[np.int64], names: Sequence[tuple[str, ...]], length: int,
         values: NDArray[np.float64],
     ) -> None:  # fmt: skip
-        """Add a row of ``values`` (n, columns) for each of n exposures (shown lists) to the period of its time.
+        """Add the row of ``values`` of each exposure (a shown list) to the period in which its time lies.
 
-        Times are in microseconds, like ``length``, the length of a period. ``codes`` index ``names``, each of which is
-        an arm, or an arm and a segment.
+        Times are in microseconds, like ``length``, the length of a period. ``codes`` has, for each exposure, the index
+        in ``names`` of its arm, or of its arm and segment.
 
         >>> store = Buckets(1)
         >>> store.count(np.array([0, 7, 1]), np.array([0, 0, 1]), [("new",), ("old",)], 5, np.ones((3, 1)))
@@ -95,9 +95,9 @@ class Buckets:
         )
 
     def complete(self, length: int, since: int, upto: int) -> list[tuple[Period, GroupSums]]:
-        """Return the periods of a length from ``since`` to ``upto`` with their sums, in order of time and arm.
+        """Return the periods of ``length`` from ``since`` to ``upto`` with their sums, in order of time and arm.
 
-        Those of segments are left out.
+        All are in microseconds. Sums of segments are left out.
         """
         periods = [one for one in self.rows if one.length == length and not one.segment]
         periods = [one for one in periods if since <= one.begin and one.begin + length <= upto]
@@ -130,7 +130,7 @@ class Buckets:
             yield period, self._sum(rows)
 
     def changes(self) -> tuple[list[Period], list[tuple[Period, bytes]]]:
-        """Return the periods to delete from the state file, and those to write with their sums; forget both."""
+        """Return the periods to delete from the state file, and (period, sums) to write; both are then cleared."""
         dropped, changed = sorted(self.dropped), sorted(self.changed)
         self.dropped, self.changed = set(), set()
         return dropped, [(period, self.rows[period].to_bytes()) for period in changed]
@@ -141,6 +141,6 @@ class Buckets:
 
 
 def codes_of(texts: pl.Series, names: list[str]) -> NDArray[np.int64]:
-    """Return the place of each text in ``names``."""
+    """Return, for each text, its index in ``names``."""
     places = {name: place for place, name in enumerate(names)}
     return texts.replace_strict(places, return_dtype=pl.Int64).to_numpy()

@@ -58,7 +58,7 @@ def wall_clock() -> int:
 
 @dataclass
 class Partition:
-    """One ordered part of a source of events, such as a file: its latest event time, and when it was last heard of.
+    """One ordered part of a source of events, such as a file: its latest event time, and when its last event came.
 
     ``newest`` is the latest event time, ``heard`` the wall time when its last event came, both in microseconds.
     """
@@ -96,8 +96,8 @@ class Clock:
 
         An event is late if it is older than the watermark, or more than ``lateness`` older than an earlier event of its
         own partition. The second rule does not depend on batches or on the pace of other partitions. ``now`` is the
-        wall time. ``known`` are both masks as a journal has them, in place of the second rule and the wall clock, and a
-        mask of the events that do not move this clock.
+        wall time. ``known`` are masks from a journal: late events and events in the future, which replace the second
+        rule and the wall clock, and events that do not move this clock.
 
         >>> clock = Clock(lateness=10, idle=60, ahead=1000)
         >>> late, future = clock.observe("file", np.array([100, 95, 120, 105, 9999]), now=200)

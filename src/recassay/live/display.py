@@ -75,13 +75,13 @@ def verdict(document: dict[str, Any]) -> str:
 
 
 def decision_text(decision: dict[str, Any], unit: str) -> str:
-    """Return a decision of a rule in one sentence, with the differences and the rule's bound at that time."""
+    """Return a sentence about a decision of a rule, with the differences and the rule's bound at that time."""
     head = f"Decided: {decision['rule']}, at {moment(decision['time'])} after {decision['n']:,} {unit}s"
     return f"{head}: {_how_large(decision)}."
 
 
 def _how_large(row: dict[str, Any]) -> str:
-    """Return the differences and the bound of a rule as text."""
+    """Return the differences of the arms and the bound of a rule as text."""
     plain, adjusted, low = (cell(row[name]) for name in ("difference", "adjusted", "low"))
     return f"a difference of {plain} (adjusted {adjusted}), at least {low}"
 
@@ -138,7 +138,7 @@ def tables(document: dict[str, Any], *, recent: bool) -> dict[str, ResultTable]:
 
 
 def _arms(document: dict[str, Any]) -> list[Row]:
-    """Return a row per arm and metric: means over closed exposures, also of late, and over units with bounds."""
+    """Return a row per arm and metric: means over closed exposures, recent means, and means over units with bounds."""
     return [
         {**row, **{key: content["windows"][f"last {key}"]["metrics"][metric] for key in ("hour", "day")}}
         for content in document["arms"].values()
@@ -152,7 +152,7 @@ def _state(rule: Row) -> str:
 
 
 def live_table(found: Watched) -> RenderableType:
-    """Return the results as tables for a terminal."""
+    """Return the results of a live evaluation as tables for a terminal."""
     document = found.to_dict()
     shown = tables(document, recent=False)
     bins = document["events"]
@@ -178,7 +178,7 @@ def unjoined(document: dict[str, Any]) -> str:
 
 
 def closing(document: dict[str, Any]) -> str:
-    """Return a text that says up to which time feedback windows are closed, from ``Watched.to_dict``."""
+    """Return a text that says up to which time feedback windows have ended, from ``Watched.to_dict``."""
     if document["finished"]:
         return "all windows are closed"
     if document["watermark"] is None:
@@ -202,7 +202,7 @@ def shell(content: str) -> str:
 
 
 def content_of(found: Watched, document: dict[str, Any]) -> str:
-    """Return the results as HTML: conclusion, arms, curves, comparisons, clicks by position, and problems of the logs.
+    """Return the results as HTML: conclusion, arms, curves, comparisons, clicks by position, and problems of logs.
 
     ``document`` is what ``found.to_dict()`` returns.
     """
@@ -230,7 +230,7 @@ def _drawn(exhibits: list[Exhibit]) -> list[tuple[str, str]]:
 
 
 def _provisional(found: Watched) -> ResultTable | None:
-    """Return provisional means, which also count exposures whose window is open.
+    """Return a table of provisional means, which also count exposures whose feedback window has not ended.
 
     The result is None if no window is open, or more than 200,000 are.
     """

@@ -207,8 +207,8 @@ def read_table(
 
     ``segments`` are additional columns, and a list with more than ``max_items`` items is refused. ``attached`` are
     names of models that make lists for interactions (attached models); if there are any, an interaction may come
-    without a list. If rows were ``refused`` before, ``rows`` is the position of each remaining row among those
-    received, and ``received`` the number of rows received.
+    without a list. If rows were ``refused`` before, ``rows`` has the position of each remaining row among those
+    received, and ``received`` is their number.
     """
     rows = np.arange(frame.height) if rows is None else rows
     typed = _typed(frame, segments)
@@ -226,7 +226,7 @@ def read_table(
 
 
 def _contents(frame: pl.DataFrame, segments: Sequence[str]) -> list[str]:
-    """Return the start of each row as JSON text without missing fields and columns that no event has."""
+    """Return the start of each row as JSON text, without missing fields and without columns that events do not have."""
     names = [name for name in frame.columns if name in {*RAW, *segments}]
     if not names:
         return ["{}"] * frame.height
@@ -253,8 +253,8 @@ def _in_years(column: pl.Expr, kind: pl.DataType) -> pl.Expr:
 def _typed(frame: pl.DataFrame, segments: Sequence[str]) -> pl.DataFrame:
     """Return the columns of events in their final types, with null for a value that cannot be read.
 
-    Further columns say which values were given: ``_timed``, ``_valued`` and ``_weighted``, and ``_unlisted`` for items
-    that are not a list. ``segments`` are additional columns.
+    Further columns say which values are not missing: ``_timed``, ``_valued`` and ``_weighted``, and ``_unlisted`` for
+    items that are not a list. ``segments`` are additional columns.
     """
 
     def given(name: str) -> pl.Expr:

@@ -59,10 +59,10 @@ class Running:
         known: Mapping[str, tuple[int, float]],
         weights: Mapping[str, float],
     ) -> None:
-        """Add a term for each unit of a period: the weight of its arm times the difference of its value and a guess.
+        """Add a term for each unit of a period: the weight of its arm times (its value minus a guess of the mean).
 
-        ``units`` are number, sum and sum of squares of the values of a period by arm, and ``known`` number and sum of
-        earlier periods, from which the guess is made.
+        ``units`` maps each arm to (number, sum, sum of squares) of the values of the period. ``known`` maps it to
+        (number, sum) of earlier periods, whose mean is the guess. ``weights`` has the weight of each arm.
         """
         n, total = (sum(numbers) for numbers in zip(*(known[arm] for arm in weights), strict=True))
         guess = total / (n + 1)
@@ -129,9 +129,9 @@ class Evidence:
         return float(self.shares.get(arm, 1.0))
 
     def update(self, end: int, sums: Mapping[str, GroupSums], metrics: list[str]) -> None:
-        """Add a period that ends at time ``end``: the sums over the units of each arm, a column per metric.
+        """Add the sums of a period that ends at time ``end``, by arm, and decide the rules.
 
-        Then decide the rules.
+        ``sums`` maps each arm to the sums over its units, with a column for each of ``metrics``.
         """
         self.arms = sorted({*self.arms, *sums})
         for at, metric in enumerate(metrics):
@@ -203,7 +203,7 @@ class Evidence:
         return Difference(running.n, plain, *adjusted)
 
     def _scale(self, a: str, b: str, metric: str) -> float:
-        """Return the adjusted difference of two arms, in ascending order, for each 1 in their sum in :attr:`pair`."""
+        """Return the factor that turns a sum in :attr:`pair` into the adjusted difference of two arms (ascending)."""
         low, high = self.limits[metric]
         return (high - low) * self._largest(a, b) / self.pair[a, b, metric].n
 
@@ -224,7 +224,7 @@ class Evidence:
         return rows
 
     def level(self, rule: Rule) -> float:
-        """Return the probability of deciding for a rule wrongly."""
+        """Return the error probability of a rule: that it is decided although its claim is false."""
         return rule.alpha if rule.alpha is not None else self.alpha / len(self.rules)
 
     def claimed(self, rule: Rule) -> Difference:
@@ -232,7 +232,7 @@ class Evidence:
         return self.difference(*rule.arms, rule.metric, min(2 * self.level(rule), 0.999999))
 
     def units_needed(self, rule: Rule) -> int | None:
-        """Return about how many units would establish the claim of a rule, if the difference stays as it is.
+        """Return about how many units are needed to establish the claim of a rule, if the difference stays as it is.
 
         The result is None if the difference is not above the rule's margin, or if a million times as many units are
         needed.
@@ -250,10 +250,10 @@ class Evidence:
         return None
 
     def undecidable(self, arms: list[str], control: str | None, *, ended: bool) -> dict[str, str]:
-        """Return the rules that nothing can decide, with the reason; also ``control`` if no exposure of that arm came.
+        """Return the reason for each rule that cannot be decided, and for ``control`` if that arm has no exposure.
 
-        ``arms`` are those whose exposures have come. Another one is missing when the events have ended, or if ten of
-        its units were to be expected by now.
+        ``arms`` are those whose exposures have come. Any other arm counts as missing once the events have ``ended``, or
+        once ten of its units should have come.
         """
         units, whole = sum(self.assigned.values()), sum(self.share(arm) for arm in arms)
 
@@ -294,7 +294,7 @@ class Evidence:
         self.mismatch = max(self.mismatch, self._mismatch())
 
     def _mismatch(self) -> float:
-        """Return how much the numbers of units by arm speak against the stated shares, as a log likelihood ratio.
+        """Return the log likelihood ratio of the numbers of units by arm against the stated shares.
 
         The alternative to the stated shares is a Dirichlet mixture of shares around them. The result is 0 for a single
         arm.

@@ -106,8 +106,8 @@ class Join:
 
         "orphans" are the feedback events that belong to no exposure with an open window. "orphans after the window" are
         those of them that came after the window of the exposure with their request id, if that was shown within the
-        time that copies are remembered. "orphans before the exposure" are feedback events, also of before, whose
-        exposure came now, and is dated later: the clocks of the two logs differ.
+        time that copies are remembered. "orphans before the exposure" are feedback events, of this or an earlier call,
+        whose exposure came now and is dated later: the clocks of the two logs differ.
         """
         if (kept["event"] == INTERACTION).any():
             kept = kept.filter(pl.col("event") != INTERACTION)
@@ -140,7 +140,7 @@ class Join:
         }  # fmt: skip
 
     def _early(self, exposures: pl.DataFrame) -> int:
-        """Return how much of the feedback in :attr:`lone` is of ``exposures`` dated later, and forget it."""
+        """Return how many feedback events in :attr:`lone` belong to ``exposures`` dated later, and drop them."""
         if not (self.lone.height and exposures.height):
             return 0
         lone, shown = self.lone.with_row_index("row"), pl.col("time").alias("shown")
@@ -156,7 +156,7 @@ class Join:
         return early.height
 
     def _times(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the time of the exposure with each number; :data:`BEGINNING` if it is none or long past."""
+        """Return the time of each exposure, from its number; :data:`BEGINNING` if it does not exist or is long past."""
         found = np.full(numbers.size, BEGINNING, np.int64)
         for frame in (*self.past, *self.open):
             begin = int(frame["number"][0])
@@ -184,7 +184,7 @@ class Join:
         )
 
     def close(self) -> Closed:
-        """Return the exposures whose window ended before the watermark, with their feedback, and forget them."""
+        """Return the exposures whose window ended before the watermark, with their feedback, and drop them."""
         border = self.watermark - self.window
         self.lone = self.lone.filter(pl.col("time") >= border)
         closed, self.open = parted(self.open, "time", border)
@@ -200,14 +200,14 @@ class Join:
         return self._joined(self.open, self.taken, self.first)
 
     def _joined(self, exposures: list[pl.DataFrame], taken: list[pl.DataFrame], begin: int) -> Closed:
-        """Return exposures, of which the first has the number ``begin``, with their feedback."""
+        """Return exposures with their feedback; ``begin`` is the number of the first exposure."""
         feedback = pl.concat([pl.DataFrame(schema=TAKEN), *taken]).sort("number", "time", "item_id", "kind", "value")
         rows = feedback.select((pl.col("number") - begin).alias("at"), "item_id", "kind", "value")
         return Closed(pl.concat(exposures or [pl.DataFrame(schema=columns(self.segments))]), rows)
 
 
 def parted(frames: list[pl.DataFrame], column: str, border: int) -> tuple[list[pl.DataFrame], list[pl.DataFrame]]:
-    """Return the rows of tables with a number in ``column`` below ``border``, and the other rows."""
+    """Return two lists of tables: rows with a number below ``border`` in ``column``, and the other rows."""
     below, left = [], []
     for frame in frames:
         mask = frame[column] < border

@@ -134,7 +134,7 @@ class ExposureJudge:
         return Truth(queries, offsets, rows["item"].to_numpy(), rows["gain"].to_numpy(), vocabulary)
 
     def _shown(self, run: Run, truth: Truth, arms: NDArray[np.int64], n_arms: int) -> dict[str, NDArray[np.int64]]:
-        """Return how often each arm showed each item, (arms, items), by name of the metrics in :attr:`catalogue`."""
+        """Return, for each metric of :attr:`catalogue`, a table (arms, items) of how often an arm showed an item."""
         if not self.catalogue:
             return {}
         only = Job({name: self.job.metrics[name] for name in self.catalogue}, self.job.conventions, self.job.context)
@@ -167,7 +167,7 @@ def _positions(
 
 
 def _count(arms: NDArray[np.int64], places: NDArray[np.int64], n_arms: int) -> NDArray[np.int64]:
-    """Return how often each position of each arm occurs, (arms, positions)."""
+    """Return a table (arms, positions): how often each position of a list occurs in each arm."""
     counts = np.zeros((n_arms, DEEPEST), np.int64)
     inside = places < DEEPEST
     np.add.at(counts, (arms[inside], places[inside]), 1)

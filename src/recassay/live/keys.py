@@ -17,7 +17,7 @@ SMALLEST = 1024
 
 @njit(nogil=True, cache=True, inline="always")
 def _slot(slots: Keys, values: Whole, key: np.uint64, check: np.uint64) -> np.uint64:
-    """Return the slot of the hash table that holds a text, given by two hashes, or the free slot where it belongs.
+    """Return the slot of the hash table that holds a text, or the free slot where the text belongs.
 
     ``slots`` (n, 2) are the hashes of the stored texts, and ``values`` their stamps, ``ABSENT`` for a free slot.
     ``key`` and ``check`` are the two hashes; n is a power of 2.
@@ -63,13 +63,14 @@ def add_to_units(
     first: Whole, arm: Whole, sums: NDArray[np.float64], counts: Whole, size: int, span: int, forget: int,
     begins: NDArray[np.bool_],
 ) -> int:  # fmt: skip
-    """Add exposures in order of time to the units of their users, and mark in ``begins`` those that begin a unit.
+    """Add exposures, in order of time, to the units of their users; mark in ``begins`` those that begin a unit.
 
     ``slots`` and ``values`` are the table of users with the row of each one's latest unit; ``keys``, ``checks``,
-    ``times``, ``arms`` and ``scores`` (n, m) belong to the exposures. Units have a time ``first``, an ``arm``, ``sums``
-    (units, m) and ``counts``; ``size`` rows are in use, and there is room for a new unit of each exposure. An exposure
-    ``forget`` or more after the first one of its user's unit begins another unit. One at most ``span`` after it adds
-    its scores, NaN excepted, if it is in the arm of the unit. Return how many are in another arm.
+    ``times``, ``arms`` and ``scores`` (n, m) belong to the exposures. A unit has a row in ``first`` (time of its first
+    exposure), ``arm``, ``sums`` (of scores) and ``counts``; ``size`` rows are in use, and there is room for a new unit
+    of each exposure. An exposure ``forget`` or more after the first one of its user's unit begins another unit. One at
+    most ``span`` after it adds its scores, NaN excepted, if it is in the arm of the unit. Return how many are in
+    another arm.
     """
     crossed = 0
     for i in range(keys.size):

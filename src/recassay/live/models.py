@@ -1,4 +1,4 @@
-"""Models judged on the same interactions: the list that each would have shown, and the item that the user took.
+"""Models scored on the same interactions: the list that each would have shown, and the item that the user took.
 
 An interaction is a use of an item that no exposure led to. Each model that is compared adds an event with its list. Two
 models are paired where user, item and time agree. The difference of their values lies within the range of the metric,
@@ -115,8 +115,8 @@ class ModelSums:
     def over_time(self, alpha: float, *, length: int = HOUR, since: int | None = None) -> list[dict[str, Any]]:
         """Return signed McNemar in consecutive windows of ``length`` microseconds, a row per window, pair and metric.
 
-        ``better`` is 1 where the first model is ahead, -1 where the second is, and 0 if p is at least ``alpha`` or
-        fewer than 10 interactions tell the two apart. Windows older than 2 days are at least an hour, and those older
+        ``better`` is 1 where the first model is ahead, -1 where the second is, and 0 if p is at least ``alpha`` or the
+        models differ on fewer than 10 interactions. Windows older than 2 days are at least an hour, and those older
         than 60 days a day. Windows that begin before ``since`` are left out.
         """
         rows = []

@@ -20,10 +20,10 @@ FIRST_WAIT, LONGEST_WAIT, ANSWER_WITHIN = 0.5, 300.0, 10.0  # seconds
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A refusal of redirections: after one a request has no body, so nothing would be posted."""
+    """A handler that refuses redirections: a redirected request has no body, so nothing would be posted."""
 
     def redirect_request(self, *_: Any) -> None:
-        """Return None: the answer is then an error with its status."""
+        """Return None, so that the answer counts as an error with its status code."""
 
 
 class Notifier:
@@ -71,7 +71,7 @@ class Notifier:
         return {"undelivered": undelivered, "failures": self.failures, "problem": self.problem}
 
     def finish(self) -> None:
-        """Give decisions that were not accepted yet some seconds, and say what then is left."""
+        """Wait some seconds for decisions that were not accepted yet, and say which remain then."""
         until = time.monotonic() + ANSWER_WITHIN
         self.send()
         while (left := self.status()["undelivered"]) and time.monotonic() < until:
@@ -84,7 +84,7 @@ class Notifier:
             )
 
     def _post_all(self) -> None:
-        """Post what waits, one after the other, each until it is accepted."""
+        """Post the decisions that wait, one after the other, each until it is accepted."""
         while True:
             rule, body = self._waiting.get()
             wait = FIRST_WAIT
@@ -96,7 +96,7 @@ class Notifier:
             self._accepted.append(rule)
 
     def _post(self, body: bytes) -> str:
-        """Post once; return why the receiver did not accept it, without the URL, or "" if it did."""
+        """Post ``body`` once; return why the receiver did not accept it, without the URL, or "" if it did."""
         request = urllib.request.Request(self._url, body, {"Content-Type": "application/json"})
         try:
             urllib.request.build_opener(NoRedirect).open(request, timeout=ANSWER_WITHIN).close()

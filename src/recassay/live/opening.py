@@ -33,7 +33,7 @@ SERVERS: Mapping[str, tuple[Callable[[str], Source], Callable[[str], Sink]]] = {
 
 
 def open_sources(given: Any, *, follow: bool) -> list[Source]:
-    """Return a source for each thing given: a path, a URL, ``-`` (standard input), a table, or a list of dicts.
+    """Return a source for each input: a path, a URL, ``-`` (standard input), a table, or a list of dicts.
 
     With ``follow`` sources wait for more events at the end of files. Each path is a partition, and so is each folder
     with all its files.
@@ -77,7 +77,10 @@ def _source_at(address: str, follow: bool) -> Source:
 
 
 def _server(address: str, what: str, also: str = "") -> tuple[Callable[[str], Source], Callable[[str], Sink]] | None:
-    """Return what opens sources and sinks of the server at a URL; None for a path, U254 (``what``) for another URL."""
+    """Return two functions that open a source and a sink of the server at a URL; None for a path.
+
+    Raise U254 for a URL of another kind; ``what`` and ``also`` are for its message.
+    """
     scheme, separator, _ = address.partition("://")
     if separator and scheme not in SERVERS:
         raise UsageError("U254", what, where=address, hint=f"name a file, {also}redis:// or kafka://")
@@ -137,7 +140,7 @@ class LineReader:
         return self.take(data)
 
     def take(self, data: bytes) -> list[bytes]:
-        """Return the lines that bytes complete; what follows the last line break waits for more."""
+        """Return the lines that ``data`` completes; bytes behind the last line break are kept for the next call."""
         lines = (self.rest + data).split(b"\n")
         self.rest = lines.pop()
         self.offset += sum(map(len, lines)) + len(lines)
@@ -283,7 +286,7 @@ def _find(position: Mapping[str, Any]) -> Path:
 
 
 def _read(path: Path, query: Callable[[pl.LazyFrame], pl.LazyFrame]) -> pl.DataFrame:
-    """Return the result of a query of a Parquet file; raise U254 if it cannot be read."""
+    """Return the result of a query on a Parquet file; raise U254 if the file cannot be read."""
     try:
         return query(scan_parquet(path)).collect()
     except DAMAGE as error:

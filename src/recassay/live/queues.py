@@ -99,7 +99,7 @@ class KafkaSource(Source):
         return [Arrival(name, content, offsets[name]) for name, content in lines.items()]
 
     def _ask(self, timeout: float) -> None:
-        """Find out whether the servers answer within ``timeout`` seconds, and note it as the problem if not."""
+        """Check whether the servers answer within ``timeout`` seconds; if not, store that in ``problem``."""
         try:
             self.consumer.list_topics(self.topics[0], timeout=timeout)
             self.problem, self.doubt, self.unreachable = "", "", False
@@ -188,7 +188,7 @@ class RedisSource(Source):
         return self.streams
 
     def _begin_deleted_again(self) -> None:
-        """Read a stream that was deleted since it was read from its beginning: all that it will have is new.
+        """Read a stream from its beginning if it was deleted since it was last read: all its entries are new.
 
         A new stream may count from small ids. Ids that are times never do: a stream whose latest entry is older than
         the one that was read is then the same stream, and its server lost the entries after that.

@@ -150,7 +150,7 @@ class Watched:
         return self.watcher.tally.sums.select()
 
     def _weighted(self, arm: str) -> dict[str, float]:
-        """Return clicks per exposure weighted by 1 / propensity: "ips", and its self-normalised form "snips".
+        """Return clicks per exposure, weighted by 1 / propensity: "ips", and the self-normalised form "snips".
 
         "snips" is the sum of the weighted clicks of the lists that have one propensity for all their items, divided by
         the sum of 1 / propensity of these lists; it is absent without such a list. The dict is empty for an arm without
@@ -202,7 +202,7 @@ class Watched:
         return finite(document)  # type: ignore[no-any-return]
 
     def unjoined(self) -> dict[str, int]:
-        """Return how much feedback belongs to no exposure, by why: "before exposure", "after window", "no exposure"."""
+        """Return how much feedback belongs to no exposure, by reason: before exposure, after window, no exposure."""
         names = ("orphans", "orphans before the exposure", "orphans after the window")
         total, early, expired = (self.watcher.counts[name] for name in names)
         return {"before exposure": early, "after window": expired, "no exposure": total - early - expired}

@@ -84,7 +84,7 @@ class Server:
         self.thread.start()
 
     def stop(self) -> None:
-        """Stop serving: pages that are open are told so, and have two seconds to close."""
+        """Stop serving: open pages get a message and have two seconds to close."""
         self.server.should_exit = True
         self.thread.join(5)
 
@@ -194,7 +194,7 @@ def exposition(document: dict[str, Any], health: dict[str, Any]) -> bytes:
 
 
 def _results(document: dict[str, Any]) -> list[Family]:
-    """Return the means of arms: name, help, labels, and rows of values of labels with a number, of each family."""
+    """Return the means of arms as families: (name, help, labels, rows of label values with a number)."""
     arms = [
         (*_labels(heading), arm, row) for arm, content in document["arms"].items()
         for heading, row in content["metrics"].items()

@@ -36,8 +36,8 @@ EXAMPLE = 'write METRIC: ARM > ARM, such as "ndcg@10: new > old + 0.01"'
 class Rule:
     """The claim that the first of two ``arms`` exceeds the second by more than ``margin`` in the mean of a metric.
 
-    ``alpha`` is the probability of deciding for it wrongly; with None the rules share the level of the live evaluation
-    equally. ``harm`` marks a rule that detects a harmful arm: the command then ends with status 1.
+    ``alpha`` is the probability of deciding for it although it is false; with None the rules share the level of the
+    live evaluation equally. ``harm`` marks a rule that detects a harmful arm: the command then ends with status 1.
     """
 
     __pydantic_config__: ClassVar = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
@@ -113,7 +113,7 @@ class WatchSettings:
         object.__setattr__(self, "forget", max(self.forget, 2 * self.user_window))
 
     def to_json(self, **more: Any) -> str:
-        """Return the settings and what goes with them as JSON text, without those that may change between runs."""
+        """Return the settings and ``more`` as JSON text, without settings that may change between runs."""
         kept = {one.name: asdict(self)[one.name] for one in fields(self) if one.name not in CHANGEABLE}
         return json.dumps({**kept, **more}, sort_keys=True)
 
@@ -168,7 +168,7 @@ def read_rules(given: RuleSource, where: str = "rules") -> tuple[Rule, ...]:
 
 
 def _rows(path: Path) -> list[Any]:
-    """Return the rules in a YAML file, unread."""
+    """Return the rules in a YAML file as texts or dicts, not parsed yet."""
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:

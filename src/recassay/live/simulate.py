@@ -169,7 +169,7 @@ class Simulation:
 
 
 def _distinct(items: NDArray[np.int64], n_items: int) -> NDArray[np.int64]:
-    """Replace each item that comes again in its list (a row of 10) by another one, in place; return ``items``.
+    """Replace each item that is in its list (a row of 10) already by another item, in place; return ``items``.
 
     Repeated items move up to the next number (after the last: 0) until the list does not have it. Lists are unchanged
     if there are fewer than 20 items in all.

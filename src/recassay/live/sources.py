@@ -1,4 +1,4 @@
-"""Sources of events: their interface, and a source whose events are in memory or made as they are read."""
+"""Sources of events: their interface, and a source whose events are in memory or generated while they are read."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class BatchSource(Source):
         return [self.name]
 
     def _fill(self) -> None:
-        """Take the next batch if no event is left of the last one; at the end of all batches note the end."""
+        """Take the next batch if no event is left of the last one; after the last batch set ``at_end``."""
         while not len(self.left) and not self.at_end:
             batch = next(self.rest, None)
             self.left, self.at_end = self.left if batch is None else batch, batch is None
@@ -124,7 +124,7 @@ def table_source(events: pl.DataFrame | Sequence[Mapping[str, Any]], name: str) 
 
 
 def _line(event: Any) -> bytes:
-    """Return an event as JSON; for what JSON cannot hold a text that is not JSON, so that the event is malformed."""
+    """Return an event as JSON; if that is impossible, a text that is not JSON, so that the event is malformed."""
     try:
         return json.dumps(event, default=str).encode()
     except Exception as error:  # of a circular reference, a key that is no text, or the object's own method

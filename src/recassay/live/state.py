@@ -120,7 +120,7 @@ class StateFile:
         return bool(version)
 
     def _open_letters(self) -> io.BufferedRandom | None:
-        """Return the open file of dead letters (refused or late events), without what came after the last commit.
+        """Return the open file of dead letters (refused or late events), cut to its length at the last commit.
 
         Without a folder the result is None.
         """
@@ -225,7 +225,7 @@ class StateFile:
         return aside
 
     def write_letters(self, letters: Iterable[Mapping[str, Any]]) -> int:
-        """Append dead letters (refused or late events) to their file; return how many it had no room for."""
+        """Append dead letters (refused or late events) to their file; return how many did not fit."""
         if self.letters is None:
             return 0
         dropped = 0
@@ -238,12 +238,12 @@ class StateFile:
 
 
 class Journal:
-    """The deliveries that a watch, whose state is in ``folder``, set aside as late or future-dated.
+    """The deliveries that another live evaluation excluded as late or future-dated; its state is in ``folder``.
 
     A queue may deliver an event twice: once on time, and once late. ``fates`` says, for each event of the journal, what
-    becomes of its next deliveries: some are future-dated, then some accepted, then the others late. Deliveries of one
-    event are equal, so this order gives the results of the watch for any order of the archive. Raise U253 if the folder
-    has no state.
+    becomes of its next deliveries: some are future-dated, then some accepted, then the others late. As deliveries of
+    one event are equal, this order gives the results of that evaluation for any order of the archive. Raise U253 if the
+    folder has no state.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -311,7 +311,7 @@ class Journal:
         return late, future, unmoving
 
     def _named(self, events: pl.DataFrame) -> list[tuple[int, str]]:
-        """Return the rows of the events that the journal has, and each of these events as text."""
+        """Return (row, event as text) for each event that is in the journal."""
         rows = np.flatnonzero(np.isin(events["time"].to_numpy(), self.times))
         pairs = zip(rows.tolist(), contents(events[rows]), strict=True)
         return [(row, content) for row, content in pairs if content in self.aside]

@@ -58,7 +58,7 @@ class Tally:
         self.alarms: list[list[Any]] = []
 
     def arm_codes(self, arms: pl.Series) -> NDArray[np.int64]:
-        """Return the code of each exposure's arm; new arms are numbered in the order in which they appear."""
+        """Return the code of each exposure's arm; new arms are numbered in order of appearance."""
         self.arms += [name for name in arms.unique(maintain_order=True).to_list() if name not in self.arms]
         return codes_of(arms, self.arms)
 
@@ -98,7 +98,7 @@ class Tally:
         store.count(times, arms, [(arm,) for arm in self.arms], self.settings.every, values)
 
     def _check_limits(self, values: NDArray[np.float64]) -> None:
-        """Raise I384 if a value is outside the limits that the user has stated for its metric."""
+        """Raise I384 if a value is outside the limits that the settings state for its metric."""
         for at, name in enumerate(self.metrics):
             if name in self.settings.limits:
                 low, high = self.limits[name]

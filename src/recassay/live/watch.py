@@ -218,7 +218,7 @@ class Loop:
         return arrivals, not arrivals and all(source.at_end for source in self.sources)
 
     def _report(self, polled: list[Source]) -> None:
-        """Note that sources were read, and say which cannot be read, and which can again.
+        """Record which sources were read, and print which cannot be read now, and which can be read again.
 
         The clock waits for partitions whose server does not answer, because their events may still come.
         """

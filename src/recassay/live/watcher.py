@@ -80,7 +80,7 @@ class Watcher:
         self._begin()
 
     def _begin(self) -> None:
-        """Begin a transaction: what it adds to the state file, nothing yet."""
+        """Begin a transaction: empty the lists of what it will add to the state file."""
         self._letters: list[dict[str, Any]] = []
         self._aside: list[tuple[str, str]] = []
         self._logs: dict[str, list[pl.DataFrame]] = {"waiting": [], "kept": [], "units": [], "learned": []}
@@ -126,9 +126,9 @@ class Watcher:
             self.positions[partition] = position
 
     def _set_aside(self, name: str, reason: str, partition: str, content: str, event: Mapping[str, Any]) -> None:
-        """Count an event in ``name`` and for a reason, and keep its fields ``event`` as a dead letter.
+        """Count an event under ``name`` and its reason, and keep its fields ``event`` as a dead letter.
 
-        A field of the event with the name of a field of the letter replaces that one, so the letter can be read again.
+        Fields of the event replace fields of the letter with the same name, so that the letter can be read as an event.
         """
         self.counts[name] += 1
         self.reasons.setdefault(reason, [0, shortened(content)])[0] += 1
@@ -173,7 +173,7 @@ class Watcher:
         return {**counts, "pending": self.join.n_pending}
 
     def check(self) -> None:
-        """Raise X103 if the counts of what became of events do not add up to the number received."""
+        """Raise X103 if the counts of judged, pending, ... events do not add up to the number received."""
         bins = self.bins()
         total = sum(bins[name] for name in BINS)
         if total != bins["received"]:
@@ -237,7 +237,7 @@ class Watcher:
                 "models": tally.models.means, "pairs of models": tally.models.pairs}  # fmt: skip
 
     def _kept(self) -> list[tuple[Any, tuple[str, ...]]]:
-        """Return the objects that make up the state beside sums and events, each with the attributes to store."""
+        """Return the objects with further state besides sums and events, each with the attributes to store."""
         tally = self.tally
         return [
             (self, ("counts", "reasons", "positions", "finished", "versions")),
@@ -269,7 +269,7 @@ class Watcher:
         self._restore_exposures(watermark)
 
     def _restore_models(self, snapshot: bytes | None) -> None:
-        """Continue with the attached models in a snapshot, and let them learn what came after it again."""
+        """Continue with the attached models in a snapshot, and let them learn the interactions after it again."""
         self.attached.start(self.length, snapshot)
         self.next_snapshot = max(SMALL_LOG, DELTAS_PER_SNAPSHOT * len(snapshot or b""))
         for learned in self.state.log("learned"):
