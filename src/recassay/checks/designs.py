@@ -196,8 +196,8 @@ def _ranks_together(design: str) -> bool:
 def catalogue_ties(standings: Mapping[str, Standings]) -> str | None:
     """Return a warning if ties decide which relevant items are among the first 10 candidates.
 
-    It is given if this holds for 10 % of the relevant items or more. Means are over all orders of ties. A program that
-    uses one order, such as by item number, prints another value.
+    They must decide it for 10 % of the relevant items or more. Means are over all orders of ties. A program that uses
+    one order, such as by item number, prints another value.
     """
     unsure = {}
     for name, each in standings.items():
@@ -250,8 +250,8 @@ def ties_approximated(
 
     All copies of a drawn candidate are above or below a tied item together, so the mean over the orders of ties depends
     on the probability (mass) of every candidate. If more than seven tied candidates have different masses, they are
-    approximated by two masses. The error grows with the number of times that the heaviest of them are drawn; from 2
-    draws on average the warning is given. The severity is info if only the `random` column is approximate, in which all
+    approximated by two masses. The error grows with the number of times that the heaviest of them are drawn; the
+    warning begins at 2 draws on average. The severity is info if only the `random` column is approximate, in which all
     candidates tie, or if so few relevant items have ties that a mean changes by less than a thousandth.
     """
     found = []
@@ -282,7 +282,7 @@ def _largest_error(draws: float) -> float:
 
 
 def _largest_error_phrase(draws: float) -> str:
-    """Return a phrase on the largest number of draws, with the largest error measured for so many."""
+    """Return a phrase that states this number of draws, and the largest error measured for it."""
     error = _largest_error(draws)
     far = f"up to {100 * error:.0f} %" if math.isfinite(error) else "several times its value"
     return f"the heaviest are drawn {draws:.1f} times on average, where hit@1 was off by {far}"

@@ -39,8 +39,8 @@ def same_values(same: Sequence[tuple[str, str, str]]) -> str:
 def other_users(rows: Sequence[Row]) -> tuple[Severity, str] | None:
     """Return a warning if systems of one table were averaged over different numbers of users.
 
-    Their means are not comparable. The severity is info if only metrics that describe lists, such as diversity, have
-    other users.
+    Their means are not comparable. The severity is info if only metrics that describe lists, such as diversity, differ
+    in their users.
     """
     apart = {
         key: of_metric

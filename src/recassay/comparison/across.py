@@ -99,7 +99,7 @@ class MeanRanks:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Across(Displayable):
-    """Rankings of systems over the values of one coordinate (usually data sets), and the options of the tests."""
+    """Rankings of systems by mean rank over data sets (or another coordinate), and the options of the tests."""
 
     rankings: tuple[MeanRanks, ...]
     over: str
@@ -209,7 +209,7 @@ Tables = Iterator[tuple[str, dict[str, Any], MeansTable, bool]]  # metric, setti
 
 
 def _finished_tables(given: FinishedScores, metrics: Sequence[str] | None) -> Tables:
-    """Yield the tables of means of two data sets or more, by metrics that say which system is better."""
+    """Yield tables of means over two or more data sets, for each metric that says which system is better."""
     for metric in given.metrics if metrics is None else metrics:
         higher = given.higher.get(metric)
         for key, table in given.tables(metric).items():
@@ -218,7 +218,7 @@ def _finished_tables(given: FinishedScores, metrics: Sequence[str] | None) -> Ta
 
 
 def _score_tables(given: ScoreSet, over: str) -> Tables:
-    """Yield the means of systems over two values of a coordinate (usually data sets) or more; seeds are averaged."""
+    """Yield tables of means over two or more values of a coordinate (usually data sets); seeds are averaged."""
     joined = (over,) if over == "seed" else (over, "seed")
     for rest, sheets in given.groups(*joined).items():
         setting = dict(zip((axis for axis in AXES if axis not in joined), rest, strict=True))

@@ -97,7 +97,7 @@ class LeadTest:
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Displayable):
-    """The rows of a comparison and the options they were made with.
+    """The rows of a comparison, and the options they were computed with.
 
     ``leads`` holds the test of the two best systems by each metric that says how good a system is. Its p-value is
     adjusted over all pairs of systems even if there is a baseline, because the data chose the two. ``rechecks`` are
@@ -251,7 +251,7 @@ def leads_of(
 ) -> tuple[LeadTest, ...]:
     """Return the test of the two best systems of each metric, given the rows of the pairs that were tested.
 
-    ``first_two`` names these systems by metric, and ``every`` is the number of all pairs.
+    ``first_two`` maps a metric to these systems, and ``every`` is the number of all pairs.
     """
     found, rows = [], list(rows)
     for metric, (first, second, higher) in first_two.items():
@@ -330,7 +330,7 @@ def _compare_batch(
 
 
 def _stack(batch: list[PairedUnits], *, alone: bool) -> Differences:
-    """Return the differences of all pairs of a batch, in which each system is one column that its pairs share.
+    """Return the differences of all pairs of a batch; a system's values are one column, which its pairs share.
 
     If the whole comparison has a single pair, the only column is its difference.
     """

@@ -144,7 +144,11 @@ class Gate(Displayable):
 
     @property
     def verdict(self) -> Word:
-        """Return suspicious if anything is, else fail if a criterion fails, undecided if one is, or pass."""
+        """Return the verdict of all criteria.
+
+        It is suspicious if there is a suspicion; else fail if a criterion fails; else undecided if one is undecided;
+        else pass.
+        """
         words = {one.verdict for one in self.criteria}
         if self.suspicions:
             return "suspicious"
@@ -259,7 +263,12 @@ def headroom_bounds(
 
 
 def _users_needed(headroom: Values, scale: float, alpha: float) -> int | None:
-    """Return with how many users a one-sided test at ``alpha`` finds a headroom as observed, with a power of 80 %."""
+    """Return the number of users with which a one-sided test would find the observed mean headroom above 0.
+
+    ``alpha`` is the level of the test, and its power 80 %. ``headroom`` has a number per user: by how much the
+    candidate stays above what is required. ``scale`` is the largest number that it was computed from. Return None if
+    unknown.
+    """
     sd, mean = standard_deviation(headroom, scale), abs(float(headroom.mean()))
     return users_for(mean / sd, 2 * alpha, CHANCE) if sd and mean else None
 

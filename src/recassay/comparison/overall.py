@@ -97,7 +97,7 @@ def fronts(table: Float) -> tuple[Int64, Bool]:
 
 
 def _means(scores: Scores, metrics: Iterable[str]) -> dict[str, Float]:
-    """Return the means of all systems by metric, signed so that more is better."""
+    """Return {metric: means of all systems}, signed so that more is better."""
     rows, means = {(row.system, row.metric): row for row in scores.rows}, {}
     for metric in metrics:
         if metric not in scores.metrics:
@@ -113,7 +113,7 @@ def _means(scores: Scores, metrics: Iterable[str]) -> dict[str, Float]:
 
 
 def standing(means: Float) -> Float:
-    """Return means scaled to 0 (worst) .. 1 (best).
+    """Return the means of systems, scaled so that the worst system has 0 and the best 1.
 
     An infinitely bad mean gives 0, and NaN stays NaN; if all are equal, up to rounding, all get 1.
 

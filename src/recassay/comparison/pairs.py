@@ -74,7 +74,7 @@ class PairedUnits:
 
 
 def pair_up(scores: ComparableScores, pair_metric: PairMetric) -> PairedUnits:
-    """Return the units (usually users) on which both systems of a pair have a value, with what each unit contributes.
+    """Return the units (usually users) on which both systems of a pair have a value, with each unit's contributions.
 
     A unit contributes to the mean of either system, and to the difference of the means.
     """
@@ -120,7 +120,7 @@ def _kept(weights: Float | None, keep: Bool) -> Float | None:
 
 
 def _shares(values: Float, weights: Float | None) -> Float:
-    """Return one number per unit (usually a user) so that their plain mean is the weighted mean of ``values``.
+    """Return a number per unit (usually a user); their plain mean is the weighted mean of ``values``.
 
     It is v, or w v / mean(w) with weights; all are NaN if mean(w) is 0.
     """
@@ -188,7 +188,7 @@ class Recheck:
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> Recheck:
-        """Return the recheck of a row that :meth:`to_dict` made."""
+        """Return the recheck that a row of :meth:`to_dict` describes."""
         numbers = {name: math.nan if row[name] is None else row[name] for name in ("mean", "difference", "p")}
         return cls(**{**row, **numbers})
 

@@ -52,7 +52,7 @@ class TradeOff(Displayable):
         """Return a row per system and diversity metric: the area that its points and the baseline dominate.
 
         The area is a share of the box from ``reference`` to the best value on either axis, so 1 means a point that is
-        best on both. ``reference`` gives a number by metric; by default it is the worst of all points. The result is
+        best on both. ``reference`` maps a metric to a number, by default the worst value of all points. The result is
         NaN if the box has no area.
         """
         rows = []
@@ -143,7 +143,7 @@ def trade_off(
 
 
 def _run_table(scores: Scores, weights: Mapping[str, tuple[str, float]] | None) -> pl.DataFrame:
-    """Return a row per run: its system, the weight of its re-ranker (null without one), and its means by metric.
+    """Return a row per run: its system, the weight of its re-ranker (null without one), and its mean per metric.
 
     ``weights`` maps runs to (system, weight); with None they are read from the names of runs.
     """

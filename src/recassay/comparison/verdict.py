@@ -81,7 +81,7 @@ class Lead:
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> Lead:
-        """Return the lead of a row that :meth:`to_dict` made."""
+        """Return the lead that a row of :meth:`to_dict` describes."""
         given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
         place = Place(*(given.pop(axis) for axis in AXES))
         numbers = {name: math.nan if given[name] is None else float(given[name]) for name in NUMBERS}
@@ -144,7 +144,7 @@ class Verdict:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Verdict:
-        """Return the verdict of a document that :meth:`to_dict` made."""
+        """Return the verdict that a document of :meth:`to_dict` describes."""
         leads = [Lead.from_dict(row) for row in document["leads"]]
         return verdict_of(leads, level=float(document["level"]), metric=document["metric"])
 

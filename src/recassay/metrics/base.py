@@ -252,7 +252,10 @@ class CatalogueMetric(Metric):
         self.require(frozenset({self.catalogue} - {"truth"}), context)
 
     def measure(self, exposure: Int64) -> float:
-        """Return the value, from the number of top-k lists that hold each item of the catalogue, zeros included."""
+        """Return the value of the metric from the exposure of items.
+
+        ``exposure`` has, for each item of the catalogue, the number of top-k lists that hold it, zeros included.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define measure()")
 
 

@@ -132,11 +132,11 @@ class PairFormula:
 
 
 class JudgedCounts(NamedTuple):
-    """Counts for each relevant item: of the items ranked above it, and of its user's judged items.
+    """Counts for each relevant item: of items ranked above it, and of its user's judged items.
 
-    ``above`` are all candidates above it, of which ``relevant_above`` are relevant and ``judged_above`` were judged not
-    to be, and ``unjudged_above`` are pooled without a judgement. ``relevant`` and ``judged`` are the user's numbers of
-    relevant items and of items judged not relevant.
+    ``above`` counts all candidates above it, ``relevant_above`` the relevant ones, ``judged_above`` those that were
+    judged not relevant, and ``unjudged_above`` those in the pool of the judges but without a judgement. ``relevant``
+    and ``judged`` are the user's numbers of relevant items and of items judged not relevant.
     """
 
     above: Int64

@@ -99,7 +99,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Description:
-    """The description of a metric: its docstring by heading, and what its class declares (cut-off, needs, bounds).
+    """The description of a metric: its docstring in ``sections``, and what its class declares (cut-off, needs, bounds).
 
     ``bounds`` are the smallest and the largest value under the default parameters, ``widest`` those under any.
     """

@@ -78,7 +78,7 @@ def exact_p(ranks: Float) -> float:
     """Return the exact p-value of Friedman's test, from ranks (blocks, systems); NaN if that is too much work.
 
     Under the null every order of the systems is equally likely in every block. The distribution of the rank sums is
-    built block by block. Rank sums that are the same up to the order of the systems are one state.
+    built block by block. Rank sums that are equal up to the order of the systems are counted together.
 
     >>> round(exact_p(np.array([[1.0, 2, 3, 4, 5], [1, 2, 3, 4, 5]])), 4)  # one order in 5! = 120 agrees
     0.0083
@@ -103,8 +103,9 @@ def exact_p(ranks: Float) -> float:
 def _added(sums: Int64, chance: Float, orders: Int64, shares: Float, powers: Int64) -> tuple[Int64, Float]:
     """Return the possible sorted rank sums after one more block, and their probabilities.
 
-    ``sums`` (states, systems) and ``chance`` are the rank sums and probabilities before it. ``orders`` are the ranks
-    that a block can give, ``shares`` their probabilities, and ``powers`` encode a row of rank sums as one integer.
+    ``sums`` (n, systems) and ``chance`` (n) are the possible rank sums before it and their probabilities. ``orders``
+    are the ranks that a block can give, ``shares`` their probabilities, and ``powers`` encode a row of rank sums as one
+    integer.
     """
     found = np.sort((sums[:, None, :] + orders).reshape(-1, sums.shape[1]), axis=1)
     _, first, state = np.unique(found @ powers, return_index=True, return_inverse=True)
@@ -220,11 +221,12 @@ def dirichlets(rng: np.random.Generator, alphas: Float, rows: int) -> Float:
 
 @checks_types
 def correlated_t(differences: Float, *, rho: float, rope: float) -> Chances:
-    """Return the Bayesian correlated t-test for folds of one data set, which share most of their training rows.
+    """Return the Bayesian correlated t-test for several folds of one data set.
 
-    Let m and s^2 be the mean and variance of the n differences, one per fold. The posterior of the difference is m plus
-    Student's t with n - 1 degrees of freedom times sqrt((1 / n + rho / (1 - rho)) s^2). ``rho`` is the share of rows
-    tested on: 1 / k for k folds (Nadeau and Bengio 2003).
+    Folds share most of their training rows, so their differences are correlated. Let m and s^2 be the mean and variance
+    of the n differences, one per fold. The posterior of the difference is m plus Student's t with n - 1 degrees of
+    freedom times sqrt((1 / n + rho / (1 - rho)) s^2). ``rho`` is the share of rows tested on: 1 / k for k folds (Nadeau
+    and Bengio 2003). Differences within ``rope`` of 0 count as equivalent.
 
     >>> [round(chance, 4) for chance in correlated_t(np.array([0.02, 0.03, 0.01, 0.04, 0.02]), rho=0.2, rope=0.01)]
     [0.0056, 0.0649, 0.9294]

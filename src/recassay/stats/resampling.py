@@ -173,7 +173,7 @@ def _mix(x):  # type: ignore[no-untyped-def]
 def _count(counts, lane, draws, state, units):  # type: ignore[no-untyped-def]
     """Draw ``draws`` of ``units`` units at random and add to ``counts[u, lane]`` how often unit u was drawn.
 
-    ``state`` is the seed. One 64-bit word gives two draws.
+    ``state`` seeds the draws. One 64-bit word gives two draws.
     """
     for _ in range(draws // 2):
         state += _GOLDEN

@@ -203,7 +203,7 @@ Systems = Outcomes | Played | Iterable[Outcomes | Played] | Mapping[str, Outcome
 
 
 def systems_of(a: Systems, b: Outcomes | Played | None = None) -> dict[str, Outcomes]:
-    """Return the outcomes of the systems to compare, by name.
+    """Return {name: outcomes} of the systems to compare.
 
     ``a`` and ``b`` are two systems, or ``a`` alone is a collection of several; a mapping renames them.
     """

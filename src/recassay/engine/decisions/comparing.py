@@ -74,19 +74,21 @@ def compare_places(
             where=f"baseline {baseline!r}",
             hint=suggest(baseline, scores.systems),
         )
-    found = {}
+    comparisons = {}
     for place, sheet in scores:
         if len(sheet.systems) < 2 or not sheet.unit_metrics or (baseline is not None and baseline not in sheet.systems):
             continue
         _refuse_without_shared_users(place, sheet)
-        found[place] = compare(sheet, testing, baseline=baseline, threads=threads, progress=progress)
-    if not found:
+        comparisons[place] = compare(sheet, testing, baseline=baseline, threads=threads, progress=progress)
+    if not comparisons:
         raise UsageError(
             "U113",
             f"a comparison needs two systems, but no setting has two of {', '.join(scores.systems)}",
             hint="add scores of another system",
         )
-    return PlaceComparisons(found, diagnose("comparison", **comparison_facts(scores, found, baseline, testing)))
+    return PlaceComparisons(
+        comparisons, diagnose("comparison", **comparison_facts(scores, comparisons, baseline, testing))
+    )
 
 
 def _refuse_without_shared_users(place: Place, scores: Scores) -> None:
@@ -106,14 +108,14 @@ def _refuse_without_shared_users(place: Place, scores: Scores) -> None:
 
 
 def comparison_facts(
-    scores: ScoreSet, found: Mapping[Place, Comparison], baseline: str | None, testing: SignificanceOptions
+    scores: ScoreSet, comparisons: Mapping[Place, Comparison], baseline: str | None, testing: SignificanceOptions
 ) -> dict[str, Any]:
     """Return what checks of comparisons examine: counts of tests, claims and seeds, and systems that are beaten.
 
     A claim is a significant difference; a beaten system is significantly worse than one that is not personalised.
-    ``found`` has the comparison of the systems for each data set, split, protocol, design and seed.
+    ``comparisons`` has the comparison of the systems for each data set, split, protocol, design and seed.
     """
-    rows = [row for comparison in found.values() for row in comparison.rows if not np.isnan(row.p)]
+    rows = [row for comparison in comparisons.values() for row in comparison.rows if not np.isnan(row.p)]
     models, seeds = _models(scores.folder), [seed for seed in scores.along("seed") if seed is not None]
     easy = {name for name in scores.systems if easy_kind(str(models.get(name, {}).get("model") or name)) is not None}
     seeded = [name for name, model in models.items() if name not in easy and "seed" in (model.get("parameters") or {})]
@@ -123,10 +125,10 @@ def comparison_facts(
         "alpha": testing.alpha,
         "tests": len(rows),
         "claims": len(claims),
-        "lost": sum(_n_lost_claims(comparison, testing.alpha) for comparison in found.values()),
+        "lost": sum(_n_lost_claims(comparison, testing.alpha) for comparison in comparisons.values()),
         "seeds": {name: len(seeds) for name in scores.systems if name in seeded and seeds},
         "baseline": baseline,
-        "beaten": list(_beaten(scores, found, baseline, easy)),
+        "beaten": list(_beaten(scores, comparisons, baseline, easy)),
         "test": rows[0].test if rows else "",
         "fewest": min((row.n for row in rows), default=0),
     }
@@ -157,14 +159,14 @@ def _models(folder: Path | None) -> dict[str, dict[str, Any]]:
 
 
 def _beaten(
-    scores: ScoreSet, found: Mapping[Place, Comparison], baseline: str | None, easy: Collection[str]
+    scores: ScoreSet, comparisons: Mapping[Place, Comparison], baseline: str | None, easy: Collection[str]
 ) -> Iterator[BeatenSystem]:
     """Yield significant wins of ``easy`` systems (chance, popularity) over others, under accuracy metrics.
 
-    ``found`` has the comparison of the systems for each data set, split, protocol, design and seed. With a ``baseline``
-    only wins over the baseline count.
+    ``comparisons`` has the comparison of the systems for each data set, split, protocol, design and seed. With a
+    ``baseline`` only wins over the baseline count.
     """
-    for place, comparison in found.items():
+    for place, comparison in comparisons.items():
         higher = {row.metric: row.higher_is_better for row in scores.sheets[place].rows}
         for row in comparison.rows:
             better, metric = higher.get(row.metric, True), known_metric(row.metric)

@@ -43,9 +43,9 @@ class SuddenDeath(Displayable):
     The first system to show a user a relevant item wins that user.
 
     ``first`` has a row per system: for each user the rank of its first relevant item, or ``NEVER``. ``has_relevant``
-    marks users with relevant items. ``missing`` and ``short`` count, by system, users without a list and lists that end
-    before the deepest cut-off. ``unit`` is what a system wins: a user, or an event of a stream. A user who occurs in
-    several of the ``folds`` is one unit in each of them.
+    marks users with relevant items. ``missing`` and ``short`` map a system to its number of users without a list, and
+    of lists that end before the deepest cut-off. ``unit`` is what a system wins: a user, or an event of a stream. A
+    user who occurs in several of the ``folds`` is one unit in each of them.
 
     >>> from recassay.comparison.rules import NEVER
     >>> first = np.array([[1, 3, NEVER], [2, 3, NEVER]], np.int32)
@@ -75,7 +75,7 @@ class SuddenDeath(Displayable):
 
     @functools.cached_property
     def winners(self) -> NDArray[np.int16]:
-        """Return for each user how many systems have their first relevant item at the best rank of all systems."""
+        """Return, for each user, how many systems share the win: their first relevant item has the best rank of all."""
         return np.asarray((self.first == self.earliest).sum(axis=0, dtype=np.int16))
 
     @functools.cached_property
@@ -85,7 +85,7 @@ class SuddenDeath(Displayable):
 
     @functools.cached_property
     def counted(self) -> Users:
-        """Return whether each user counts: users with relevant items do, others only with the rule ``users="all"``."""
+        """Return a mask of users that count: those with relevant items, or all users with the rule ``users="all"``."""
         everyone = self.rules.users == "all"
         return np.ones(self.units.len(), np.bool_) if everyone else self.has_relevant
 
@@ -123,10 +123,10 @@ class SuddenDeath(Displayable):
         return self.n - int((self.earliest <= self._depth(at)).sum())
 
     def values(self, system: str, at: int | None = None) -> Float:
-        """Return the part (0 to 1) of each user that a system wins down to a cut-off; NaN for users that do not count.
+        """Return 1 for each user that a system wins down to a cut-off, else 0; NaN for users that do not count.
 
-        Under the rule ``ties="split"``, k systems that are equally early win 1 / k each, else 1 each. By default users
-        without relevant items do not count.
+        A system wins a user if no other one shows a relevant item earlier. Under the rule ``ties="split"``, k systems
+        that are equally early get 1 / k each, else 1 each. By default users without relevant items do not count.
         """
         won = self._won(system, at)
         return np.where(self.counted, won / self.winners if self.rules.ties == "split" else won, np.nan)
@@ -139,10 +139,10 @@ class SuddenDeath(Displayable):
         return float(parts.sum()) / self.n if self.n else float("nan")
 
     def scores(self, at: int | Iterable[int] | None = None) -> Scores:
-        """Return the part of each user that each system wins, as a metric for each cut-off in ``at`` (default: all).
+        """Return the values of users (1: the system wins the user) as a metric for each cut-off in ``at``.
 
-        The value of a user who occurs in several folds is the mean over the folds where the user counts, with the
-        number of these folds as weight.
+        The default is all cut-offs. The value of a user who occurs in several folds is the mean over the folds where
+        the user counts, with the number of these folds as weight.
         """
         keys = list(itertools.product(self._cutoffs(at), self.competitors))
         values = {(system, self.rules.heading(cutoff)): self.values(system, cutoff) for cutoff, system in keys}
@@ -212,7 +212,7 @@ class SuddenDeath(Displayable):
         )
 
     def duels(self, at: int | None = None) -> pl.DataFrame:
-        """Return a row per ordered pair of systems: the share of users for whom one has its first hit before the other.
+        """Return a row per ordered pair of systems: shares of users for which the first one is ahead, behind or level.
 
         A hit is a relevant item at a rank up to ``at``. ``wins`` and ``losses`` are shares of users with the first hit
         at an earlier and a later rank, ``together`` at the same rank, ``neither`` without a hit of either. Unlike
@@ -283,9 +283,10 @@ class SuddenDeath(Displayable):
         )
 
     def pooled(self, *others: SuddenDeath) -> SuddenDeath:
-        """Combine results over users, such as the folds of a study, of the same competitors and rules.
+        """Return the results of this and other objects as one, such as those of the folds of a study.
 
-        A user who occurs in several results counts once in each; intervals and tests draw users with all their folds.
+        All have the same competitors and rules. A user who occurs in several of them counts once in each; intervals and
+        tests draw users with all their folds.
         """
         every = [self, *(other.aligned_with(self) for other in others)]
         at = tuple(sorted(set.intersection(*(set(one.at) for one in every))))
@@ -305,7 +306,7 @@ class SuddenDeath(Displayable):
         )
 
     def change(self, before: SuddenDeath, at: int | None = None) -> pl.DataFrame:
-        """Return a row per system: share of users won in ``before``, in these results (``after``), the ``change``.
+        """Return a row per system: the share of users won in ``before``, in this object (``after``), and the change.
 
         The system that shows a user a relevant item first wins the user; ``at`` is the cut-off (default: the deepest).
         """
@@ -316,7 +317,7 @@ class SuddenDeath(Displayable):
         )
 
     def with_findings(self, *findings: Finding) -> SuddenDeath:
-        """Return the same results with more findings."""
+        """Return a copy with more findings."""
         return replace(self, findings=(*self.findings, *findings))
 
     def aligned_with(self, other: SuddenDeath) -> SuddenDeath:

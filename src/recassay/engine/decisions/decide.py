@@ -229,7 +229,7 @@ def _run_folders(folder: Path) -> Iterator[tuple[tuple[str, ...], str, dict[str,
     """Yield (parts, name, runs, relevant) for each folder of runs for which the ranks of relevant items were stored.
 
     ``parts`` are the names in its path (data set, split, ..., seed), and ``name`` is these joined by commas. ``runs``
-    are the run files by system, and ``relevant`` is a table of user_id and item_id.
+    maps a system to its run file, and ``relevant`` is a table of user_id and item_id.
     """
     manifest = manifest_of(folder)
     for run_folder in sorted({path.parent for path in (folder / RUNS).rglob("*.parquet")}):

@@ -136,7 +136,7 @@ def home_and_away(*scores: Scores, objectives: Mapping[str, str] | None = None) 
 
 
 def _objectives(systems: tuple[str, ...], stated: Mapping[str, str] | None) -> dict[str, Kind]:
-    """Return what each system optimises, as a kind of diversity; systems with other objectives are left out.
+    """Return what each system optimises, as (what, how), such as ("distance", "cosine"); others are left out.
 
     ``stated`` are the objectives that the user gave; without them, a system is taken for the re-ranker that its name
     begins with, such as ``MMR(of='ALS()')``.

@@ -36,7 +36,7 @@ NONE = -1  # fills the end of a list, and marks a draft that has ended
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Interleaving:
-    """The result of team-draft interleaving of pairs of systems, user by user.
+    """Results of team-draft interleaving: for each pair of systems and each user, which one gets more clicks.
 
     ``chances`` maps a pair of systems to an array (users, 2): the probabilities that the first system gets more clicks,
     and that the second does. ``at`` is the length of interleaved lists, and ``draws`` the number of drafts per user,

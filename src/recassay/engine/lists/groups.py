@@ -70,10 +70,10 @@ def user_groups(
     rules: GroupOptions,
     threads: int | None = None,
 ) -> GroupScores:
-    """Return the means of ``scores`` by group of users.
+    """Return the means of ``scores`` for each group of users.
 
-    ``memberships`` say who is in which group, and ``metrics``, by heading, are those with a value per user. ``rules``
-    say which groups are reported and how they are tested.
+    ``memberships`` say who is in which group, and ``metrics`` are those with a value per user, keyed by heading.
+    ``rules`` say which groups are reported and how they are tested.
     """
     places = memberships.places(scores.units, "user")
     whole = whole_columns(scores)
@@ -166,7 +166,7 @@ class ItemGroups:
                 )
 
     def scores(self, whole: Scores, uncertainty: Uncertainty, rules: GroupOptions) -> GroupScores:
-        """Return the means of all runs by group of items.
+        """Return the means of all runs for each group of items.
 
         ``whole`` has the scores for all relevant items; ``rules`` say which groups are reported and how they are
         tested.
@@ -180,7 +180,7 @@ class ItemGroups:
 
 
 def metrics_of_item_groups(metrics: Mapping[str, Metric], by: str) -> tuple[dict[str, Metric], dict[str, str]]:
-    """Return the metrics that can be computed by group of items, and for each other metric the reason why it cannot be.
+    """Return the metrics that have a value for a group of items, and for each other metric the reason why not.
 
     A group of items has only some of a user's relevant items. Raise U215 if no metric can be computed; ``by`` is the
     column that defines the groups, for the error.
@@ -199,7 +199,7 @@ def metrics_of_item_groups(metrics: Mapping[str, Metric], by: str) -> tuple[dict
 
 
 def why_no_item_groups(metric: object) -> str:
-    """Return the reason why a metric has no value by group of items, as the end of a sentence; empty if it has one.
+    """Return why a metric has no value for a group of items, as the end of a sentence; empty if it has one.
 
     A group of items has only some of a user's relevant items.
 
@@ -300,7 +300,7 @@ def _means(
 def _gap(
     rows: list[GroupRow], means: list[GroupMean], higher: bool | None, correction: str, level: float, *, disjoint: bool
 ) -> Iterator[GroupGap]:
-    """Yield the gap of one system by one metric, the mean of its best group minus that of the worst, with a test.
+    """Yield the gap of a system under a metric: the mean of its best group minus that of its worst, with a test.
 
     Yield nothing if fewer than two groups have a mean. ``means`` are the means of the groups, and ``rows`` their
     results. ``higher`` says whether more is better, and ``disjoint`` whether no user is in two groups.

@@ -127,10 +127,11 @@ class Job:
     def measure(
         self, run: Run, truth: Truth, *, whole: bool = False
     ) -> tuple[Alignment, ValuesByHeading, ValuesByHeading]:
-        """Return a run aligned with a truth, and the values and the weights of its users, both by metric heading.
+        """Return (alignment, values, weights): a run aligned with a truth, and two dicts keyed by metric heading.
 
-        Only weighted metrics have weights. ``truth`` may have only some of the users or relevant items, unless it is
-        the ``whole`` truth: then input that cannot be judged is an error, which a part alone cannot show.
+        They have the values and the weights of users; only weighted metrics have weights. ``truth`` may have only some
+        of the users or relevant items, unless it is the ``whole`` truth: then input that cannot be judged is an error,
+        which a part alone cannot show.
         """
         alignment = align(run, truth, self.conventions, whole=whole)
         bind(self.metrics.values(), alignment, self.context)

@@ -205,8 +205,8 @@ def _scores_of_place(
     """Return the scores of one data set, split, protocol, design and seed (``place``) from its rows ``part``.
 
     A user in several folds is one unit with the weight of all of them. On a stream, all events of a user are one unit
-    too, because they are not independent. ``higher`` says by metric whether more is better, ``powers`` has the power of
-    each metric's mean, and ``summaries`` the stored summary rows.
+    too, because they are not independent. ``higher`` maps a metric to whether more is better, ``powers`` has the power
+    of each metric's mean, and ``summaries`` the stored summary rows.
     """
     _refuse_twice(part, where)
     if place.on_events and USER in part.columns:

@@ -146,7 +146,7 @@ def sequence_sizes(fold: SequenceFold) -> Exhibit:
 
 
 def _shown(fold: SequenceFold, generated: Systems) -> dict[str, Int64]:
-    """Return how often each item was recommended (seeds, items), by system."""
+    """Return for each system an array (seeds, items): how often each item was recommended."""
     return {
         name: np.stack([np.bincount(run.items[run.items >= 0], minlength=fold.n_items) for run in runs])
         for name, runs in generated_by_system(fold, generated).items()
@@ -278,9 +278,9 @@ def perplexity_by_position(
 ) -> Exhibit:
     """Return the perplexity of the items at each position of the test sequences: does a longer history help?
 
-    ``systems`` are unfitted models or models fitted on ``fold.train``, by name, as :func:`generate` takes them. At most
-    ``positions`` positions are reported; position 1 is the first predicted item, the second of its sequence. The column
-    ``transitions`` is the number of test sequences with an item at the position. Over all positions together the
+    ``systems`` maps a name to an unfitted model or one fitted on ``fold.train``, as :func:`generate` takes them. At
+    most ``positions`` positions are reported; position 1 is the first predicted item, the second of its sequence. The
+    column ``transitions`` is the number of test sequences with an item at the position. Over all positions together the
     perplexity is ``seq_perplexity``.
 
     >>> from recassay.data.sequences import Sequences

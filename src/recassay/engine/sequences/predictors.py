@@ -135,7 +135,7 @@ class RowPredictor:
         return unsorted
 
     def rows(self, histories: Histories) -> Float:
-        """Return the model's probabilities (histories, items) of the next item after each history, checked."""
+        """Return the model's probabilities (histories, items) of the next item; raise if they are unusable."""
         table, shape = self.fitted.next_probabilities(histories), (len(histories), self.vocabulary.size)
         return check_probabilities(table, shape, self.name, histories, self.vocabulary)
 
@@ -160,7 +160,7 @@ class RowPredictor:
         return items, np.minimum(probabilities, 1)
 
     def _blocks(self, prefixes: Prefixes) -> Iterator[tuple[Float, Int64, Int64]]:
-        """Yield (table, rows, which): a block of probabilities, and the prefixes they are for.
+        """Yield (table, rows, which): a block of rows of probabilities, and the prefixes that they belong to.
 
         ``table`` has a row for each different prefix, so that equal prefixes are predicted once. ``which`` are the
         positions of the prefixes of the block, and ``rows`` says which row each of them has.

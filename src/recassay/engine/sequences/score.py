@@ -123,7 +123,7 @@ def scored(
 
 
 def sequence_metrics(metrics: Metrics, shortest: Generated) -> dict[str, SequenceMetric]:
-    """Return the metrics by heading; raise U181 for metrics of ranked lists, U103 for cut-offs beyond ``shortest``.
+    """Return {heading: metric}; raise U181 for metrics of ranked lists, U103 for cut-offs beyond ``shortest``.
 
     ``shortest`` are the generated sequences with the fewest places.
     """
@@ -235,8 +235,8 @@ def _assemble(
 def _row(n: int, metric: SequenceMetric, key: tuple[str, str], runs: list[_Judged], column: Values | None) -> Summary:
     """Return the row of one system under one metric: the mean over its seeds, with counts.
 
-    ``n`` is the number of test sequences, ``key`` is (system, heading), ``runs`` are the results of its seeds, and
-    ``column`` is the values averaged over them.
+    ``n`` is the number of test sequences, ``key`` is (system, heading), ``runs`` are the results of the system, one per
+    seed, and ``column`` is the values averaged over them.
     """
     undefined = 0 if column is None else int(np.isnan(column).sum())
     means = [run.means[key[1]] for run in runs]

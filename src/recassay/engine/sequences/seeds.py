@@ -38,7 +38,7 @@ SCALARS = (str, int, float, np.generic, date, type(None))  # of a list of seeds
 
 @dataclass(frozen=True, eq=False)
 class Seeds:
-    """Seeds to continue: ``sequences`` of one item each, and ``table``, a row of ids and features for each seed.
+    """First items to continue: ``sequences`` of one item each, and ``table``, a row of ids and features for each.
 
     The item code n + s, with n the number of items, stands for the items in ``sets[s]``.
     """
