@@ -90,7 +90,7 @@ def gate(
     margins = {
         heading: Margin.of(own) for text, own in _margins(metrics, margin).items() for heading in parse_metrics(text)
     }
-    stored, fresh = _stored(baseline, BASELINE), _stored(candidate, CANDIDATE)
+    stored, fresh = _stored_scores(baseline, BASELINE), _stored_scores(candidate, CANDIDATE)
     if fresh is None:
         runs = {CANDIDATE: candidate} if stored is not None else {CANDIDATE: candidate, BASELINE: baseline}
         wanted = [*margins, *(limit.metric for limit in limits)]
@@ -132,7 +132,7 @@ def _share(text: str | float) -> float:
     return margin.share or margin.absolute
 
 
-def _stored(source: Any, role: str) -> Scores | None:
+def _stored_scores(source: Any, role: str) -> Scores | None:
     """Return the stored scores that ``source`` is or names, with ``role`` as the name of the system; None for a run.
 
     ``source`` is an object of scores, or the text FOLDER or FOLDER:SYSTEM. ``role`` is candidate or baseline.
@@ -155,7 +155,7 @@ def _stored(source: Any, role: str) -> Scores | None:
         raise UsageError(
             "U108", what, where=str(source)[:200], hint=f"name one: {folder or 'FOLDER'}:{sheet.systems[0]}"
         )
-    return _only(sheet, chosen, role)
+    return _renamed(sheet, chosen, role)
 
 
 def _has_results(source: Any) -> bool:
@@ -163,7 +163,7 @@ def _has_results(source: Any) -> bool:
     return isinstance(source, str | Path) and is_folder(Path(source)) and (Path(source) / FILE).exists()
 
 
-def _only(scores: Scores, system: str, role: str) -> Scores:
+def _renamed(scores: Scores, system: str, role: str) -> Scores:
     """Return the scores of one system, renamed to its ``role`` (candidate or baseline)."""
 
     def named(columns: Mapping[tuple[str, str], Any]) -> dict[tuple[str, str], Any]:

@@ -179,7 +179,7 @@ def reproduce(
     from recassay.reproduction.run import reproduce as run
 
     if listed or check:
-        _stored(name, check, as_json)
+        _print_stored(name, check, as_json)
         return
     if name is None or output is None:
         lacks = "a paper" if name is None else "a folder for the results"
@@ -189,7 +189,7 @@ def reproduce(
     file = find_paper(name)
     tell = (lambda _: None) if quiet or as_json else (lambda source: _common.say(f"{file.name}: {source} ..."))
     found = run(file, output, data=data, quick=quick, threads=jobs, report=tell)
-    _common.show(as_json, found.to_dict, lambda: _verdicts(found))
+    _common.show(as_json, found.to_dict, lambda: _verdicts_table(found))
     if as_json:
         return
     if quick:
@@ -197,7 +197,7 @@ def reproduce(
     _common.say(f"The results are in {output / RESULT}")
 
 
-def _verdicts(found: "Reproduction") -> "RenderableType":
+def _verdicts_table(found: "Reproduction") -> "RenderableType":
     """Return a table of the verdict on every claim with our number and the paper's."""
     from recassay.report.tables.model import Cell, Column, ResultTable, Terminal
 
@@ -210,7 +210,7 @@ def _verdicts(found: "Reproduction") -> "RenderableType":
     return Terminal(ResultTable(columns, tuple(rows), found.file.paper.title))
 
 
-def _stored(name: str | None, check: bool, as_json: bool) -> None:
+def _print_stored(name: str | None, check: bool, as_json: bool) -> None:
     """Print the verdicts of the stored results of one paper, or of all.
 
     With ``check`` also print what is outdated, and exit with status 1 if anything is.

@@ -194,28 +194,28 @@ def words_of(hint: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _unfit(where: str, name: str, value: object, hint: Any) -> UsageError:
-    return UsageError("U102", f"{name} must be {_said(hint)}, got {_shown(value)}", where=where)
+    return UsageError("U102", f"{name} must be {_in_words(hint)}, got {_short_text(value)}", where=where)
 
 
-def _said(hint: Any) -> str:  # noqa: PLR0911 - as above
+def _in_words(hint: Any) -> str:  # noqa: PLR0911 - as above
     """Return an annotation in words, as in "a number or None"."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if hint in KINDS:
         return KINDS[hint][1]
     if origin in (typing.Union, UnionType):
-        return " or ".join(dict.fromkeys(map(_said, parts)))
+        return " or ".join(dict.fromkeys(map(_in_words, parts)))
     if origin is Literal:
         return " or ".join(map(repr, parts))
     if origin is tuple:
-        return f"a tuple of {' and '.join(_said(part) for part in parts if part is not ...)}"
+        return f"a tuple of {' and '.join(_in_words(part) for part in parts if part is not ...)}"
     if origin is not None and issubclass(origin, Mapping):
-        return f"a dict with values that are each {_said(parts[1])}"
+        return f"a dict with values that are each {_in_words(parts[1])}"
     if origin is not None and issubclass(origin, Iterable):
-        return f"several values, each {_said(parts[0])}"
+        return f"several values, each {_in_words(parts[0])}"
     return "a function" if origin is Callable else f"an object of {getattr(origin or hint, '__name__', hint)}"
 
 
-def _shown(value: object) -> str:
+def _short_text(value: object) -> str:
     """Return a value as text of at most 80 characters; its type if its ``repr`` fails."""
     try:
         return f"{value!r:.80}"
@@ -249,8 +249,8 @@ def check_argument(where: str, name: str, value: object, hint: Any, *, all_kinds
     if not fits(value, hint):
         if not words:
             raise _unfit(where, name, value, hint)
-        what = f"{name}={_shown(value)} is not known"
-        raise UsageError("U107", what, where=where, hint=suggest(_shown(value).strip("'"), words))
+        what = f"{name}={_short_text(value)} is not known"
+        raise UsageError("U107", what, where=where, hint=suggest(_short_text(value).strip("'"), words))
     limit, said, advice = LIMITS.get(name, (None, "", ""))
     if limit is not None and not limit(value):
-        raise UsageError("U102", f"{name} must be {said}, got {_shown(value)}", hint=advice)
+        raise UsageError("U102", f"{name} must be {said}, got {_short_text(value)}", hint=advice)

@@ -135,7 +135,7 @@ def tables_of(value: Any) -> list[ResultTable]:
     return next(SHOWN[kind.__name__] for kind in type(value).__mro__ if kind.__name__ in SHOWN)(value)
 
 
-def _lines(title: str, facts: Mapping[str, str]) -> list[ResultTable]:
+def _facts_table(title: str, facts: Mapping[str, str]) -> list[ResultTable]:
     """Return a table with a row for each entry of ``facts`` (heading: text), without the entries of empty text."""
     return [lines_table([(heading, fact) for heading, fact in facts.items() if fact], title, gap=2)]
 
@@ -175,7 +175,7 @@ def _evaluation(evaluation: Any) -> list[ResultTable]:
     of_findings = verdict_without(finding_groups(evaluation.scores.findings, verdict), verdict)
     return [
         ResultTable(title="\n".join(filter(None, [verdict_text(verdict).headline, of_findings]))),
-        *_lines(f"evaluation of {format_count(len(evaluation.runs), 'system')}", evaluation.stated),
+        *_facts_table(f"evaluation of {format_count(len(evaluation.runs), 'system')}", evaluation.stated),
         *_scores(evaluation.scores),
         *(_comparison(compared) if compared else []),
     ]
@@ -185,7 +185,7 @@ def _stream(stream: Any) -> list[ResultTable]:
     if len(stream.copies) > 1:
         rows = stream.summary().iter_rows(named=True)
         lines = {row["metric"]: f"mean {row['mean']:.4f}, copies {row['low']:.4f} to {row['high']:.4f}" for row in rows}
-        return _lines(f"{stream.name} on a stream, {len(stream.copies)} copies", lines)
+        return _facts_table(f"{stream.name} on a stream, {len(stream.copies)} copies", lines)
     [shown] = tables_of(stream.outcomes)
     alarms = (Cell("alarms", "bold"), Cell(f"{len(stream.alarms):,}"))
     return [replace(shown, rows=(*shown.rows, alarms))] if stream.alarms_by_copy else [shown]
@@ -196,7 +196,7 @@ def _score_set(scores: Any) -> list[ResultTable]:
     axes = {axis: scores.along(axis) for axis in AXES}
     lines |= {axis: _some(map(str, values)) for axis, values in axes.items() if len(values) > 1}
     where = f" in {scores.folder}" if scores.folder else ""
-    return _lines(f"scores in {format_count(len(scores), 'setting')}{where}", lines)
+    return _facts_table(f"scores in {format_count(len(scores), 'setting')}{where}", lines)
 
 
 # --- the facts about data ---
@@ -257,13 +257,13 @@ def _log(log: Any) -> list[ResultTable]:
     times = "none" if log.timestamps is None else f"{time_span(log)} ({KINDS[log.times]})"
     ratings = "" if log.ratings is None else _range(log.ratings)
     facts = {**_users_and_items(log), "times": times, "ratings": ratings, "from": log.origin}
-    return _lines(f"log of {format_count(len(log), 'event')}", facts)
+    return _facts_table(f"log of {format_count(len(log), 'event')}", facts)
 
 
 def _fold(fold: Any) -> list[ResultTable]:
     asked, items = fold.profile, fold.items
     timed = fold.train.timestamps is not None
-    return _lines(f"fold {fold.number} of {fold.how.get('split', 'a log')}", {
+    return _facts_table(f"fold {fold.number} of {fold.how.get('split', 'a log')}", {
         "train": _part(fold.train),
         "validation": "" if fold.validation is None else _part(fold.validation),
         "test": _part(fold.test),
@@ -279,7 +279,7 @@ def _run(run: Any) -> list[ResultTable]:
     order = "as the rows are" if run.order == "row" else f"by {run.order}"
     tied = "" if run.tied is None else f", {int(run.tied.sum()):,} of {run.items.size:,} rows tied with the one before"
     ranks = "" if run.standings is None else f"{run.standings.pairs:,} relevant items, for ra.judge"
-    return _lines(f"run {run.name}", {
+    return _facts_table(f"run {run.name}", {
         "users": f"{run.queries.len():,}",
         "items": _distinct(run.items),
         "lists": _sizes(run.offsets),
@@ -310,50 +310,50 @@ SHOWN: dict[str, Callable[[Any], list[ResultTable]]] = {  # by name of a class, 
             f"{groups_title(groups)}: {groups_counts(groups)}",
         )
     ],
-    "Outcomes": lambda outcomes: _lines(f"{outcomes.system} on a stream", {
+    "Outcomes": lambda outcomes: _facts_table(f"{outcomes.system} on a stream", {
         "scored": f"{len(outcomes):,} of {outcomes.events:,} events",
         **{metric: f"mean {wording.number(outcomes.mean(metric))}" for metric in outcomes.metrics},
     }),
-    "Reranked": lambda reranked: _lines(
+    "Reranked": lambda reranked: _facts_table(
         f"run {reranked.run.name}, reordered by {reranked.method}",
         {name: f"{count:,}" for name, count in reranked.counts.items() if count},
     ),
-    "Truth": lambda truth: _lines(f"truth of {truth.items.size:,} judged items", {
+    "Truth": lambda truth: _facts_table(f"truth of {truth.items.size:,} judged items", {
         "users": f"{truth.queries.len():,}",
         "items": _distinct(truth.items),
         "gains": _range(truth.gains),
         "merged": f"{truth.merged:,} rows that repeat a user and item" if truth.merged else "",
         "from": truth.origin,
     }),
-    "Standings": lambda one: _lines(
+    "Standings": lambda one: _facts_table(
         f"standings of {one.pairs:,} relevant items for {one.name}",
         {"users": f"{one.queries.len():,}", "base sets": _some(one.above)},
     ),
-    "Features": lambda items: _lines(f"features of {items.n_items:,} items", {
+    "Features": lambda items: _facts_table(f"features of {items.n_items:,} items", {
         "columns": items.sources,
         "features": f"{items.names.len():,}: {_some(items.names.to_list())}",
         "from": items.origin,
     }),
-    "Queries": lambda queries: _lines(
+    "Queries": lambda queries: _facts_table(
         f"queries for {len(queries):,} users", {"users": _some(map(str, queries.ids.head(NAMES + 1)))}
     ),
-    "Sequences": lambda data: _lines(f"{len(data):,} sequences of {data.items.size:,} events", {
+    "Sequences": lambda data: _facts_table(f"{len(data):,} sequences of {data.items.size:,} events", {
         **_users_and_items(data),
         "lengths": _sizes(data.offsets),
         "times": KINDS[data.kind],
         "from": data.origin,
     }),
-    "SequenceFold": lambda fold: _lines(f"fold {fold.number} of {fold.how.get('split', 'sequences')}", {
+    "SequenceFold": lambda fold: _facts_table(f"fold {fold.number} of {fold.how.get('split', 'sequences')}", {
         "train": _sequences_of(fold.train),
         "test": _sequences_of(fold.test),
         "removed": _removed(fold),
     }),
-    "Generated": lambda made: _lines(f"{len(made):,} sequences generated by {made.name}", {
+    "Generated": lambda made: _facts_table(f"{len(made):,} sequences generated by {made.name}", {
         "lengths": _sizes(np.cumsum([0, *made.lengths])),
         "probabilities": "none" if np.isnan(made.chances).all() else "for every item",
         "seed": str(made.seed),
     }),
-    "Exhibit": lambda exhibit: _lines(exhibit.title, {
+    "Exhibit": lambda exhibit: _facts_table(exhibit.title, {
         "picture": f"{exhibit.y} over {exhibit.x}",
         "table": f"{exhibit.table.height:,} rows of {_some(exhibit.table.columns)}",
         "says": exhibit.caption,

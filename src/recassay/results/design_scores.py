@@ -73,12 +73,12 @@ class DesignScores(Displayable):
 
     def row(self, system: str, design: str, metric: str) -> DesignScore:
         """Return the row of one system under one design (which items are ranked) and metric."""
-        self._known(system=system, metric=metric, design=design)
+        self._require_results(system=system, metric=metric, design=design)
         return next(row for row in self.rows if (row.system, row.design, row.metric) == (system, design, metric))
 
     def scores(self, design: str) -> Scores:
         """Return the values per user under one design (which items are ranked), ready for :func:`~recassay.compare`."""
-        self._known(design=design)
+        self._require_results(design=design)
         return self.by_design[design]
 
     def order(self, metric: str) -> pl.DataFrame:
@@ -102,12 +102,12 @@ class DesignScores(Displayable):
 
     def _means(self, metric: str) -> pl.DataFrame:
         """Return a table of the means under a metric, with a row per design and a column per system."""
-        self._known(metric=metric)
+        self._require_results(metric=metric)
         found = {(row.design, row.system): row.mean for row in self.rows if row.metric == metric}
         columns = {system: [found[design, system] for design in self.designs] for system in self.systems}
         return pl.DataFrame({"design": list(self.designs), **columns})
 
-    def _known(self, **names: str) -> None:
+    def _require_results(self, **names: str) -> None:
         """Raise U108, U101 or U115 if there are no results for one of ``system``, ``metric`` and ``design``."""
         codes = {"system": ("U108", self.systems), "metric": ("U101", self.metrics), "design": ("U115", self.designs)}
         for noun, name in names.items():

@@ -79,7 +79,7 @@ def finding_groups(findings: Iterable[Finding | Row], verdict: Verdict | None = 
         by_code.setdefault(str(row["code"]), []).append(row)
     groups = []
     for code, rows in by_code.items():
-        judged = [_judged(row, verdict) for row in rows]
+        judged = [_weighed(row, verdict) for row in rows]
         order = sorted(range(len(rows)), key=lambda at: (-judged[at][0], -SEVERITIES.index(rows[at]["severity"])))
         first, severity = rows[order[0]], max((str(row["severity"]) for row in rows), key=SEVERITIES.index)
         same, turned = all(same for _, same, _ in judged), any(turned for *_, turned in judged)
@@ -119,7 +119,7 @@ def _names(codes: list[str]) -> str:
     return f"{wording.series(sorted(codes))} {'name' if len(codes) > 1 else 'names'}"
 
 
-def _judged(row: Row, verdict: Verdict) -> tuple[int, bool, bool]:
+def _weighed(row: Row, verdict: Verdict) -> tuple[int, bool, bool]:
     """Return the fields (weight, same, turned) that :class:`FindingGroup` has for a finding."""
     code = SAME_USERS.get(str(row["code"]), str(row["code"]))
     stated = {axis: row[axis] for axis in ("dataset", "split") if row.get(axis) not in (None, "", GIVEN)}
@@ -221,13 +221,13 @@ def _single(ends: Ends, verdict: Verdict) -> str:
         for leader in leaders
         if len(leaders) == 1 and leader in grid.systems and leader not in (*highest, *lowest)
     ]
-    tested = _tested(ends, verdict.level)
+    tested = _test_text(ends, verdict.level)
     return "; ".join(
         [f"highest {listed(highest)} with {high}, lowest {listed(lowest)} with {low}, {apart} apart{tested}", *between]
     )
 
 
-def _tested(ends: Ends, level: float) -> str:
+def _test_text(ends: Ends, level: float) -> str:
     """Return the interval and the p-value of the difference between highest and lowest system, as text in brackets.
 
     The text is ``(not tested)`` if the two systems were not compared.

@@ -48,7 +48,7 @@ def verdict_text(verdict: Verdict, unit: str = "user") -> VerdictText:
         return VerdictText(NO_VERDICT)
     names = lead_names(leads)
     headline = _single(leads[0], verdict.level, names) if len(leads) == 1 else _several(leads, names)
-    details = (*_turns(leads, names), *_against_baseline(leads))
+    details = (*_changed_verdicts(leads, names), *_against_baseline(leads))
     said = partial(worded, unit=unit)
     return VerdictText(said(headline), tuple(map(said, details)), tuple(map(said, _contradictions(verdict))))
 
@@ -108,11 +108,11 @@ def _single(lead: Lead, level: float, names: Mapping[Place, str]) -> str:
     if lead.established:
         return f"{lead.leader} is best {by}: {mean}, {above} ({tested})."
     sure = "" if lead.significant else ", which is not significant"
-    rest = f", but {_turned(lead, lead.turned[0])}." if lead.turned else f".{_still_beats(lead)}"
+    rest = f", but {_changed_verdict(lead, lead.turned[0])}." if lead.turned else f".{_still_beats(lead)}"
     return f"No system is established as best {by}: {lead.leader} leads with {mean}, {above}{sure} ({tested}){rest}"
 
 
-def _turned(lead: Lead, other: Recheck) -> str:
+def _changed_verdict(lead: Lead, other: Recheck) -> str:
     """Return, as text, the verdict computed without the users or ties that a finding names (``other``).
 
     ``lead`` is the verdict with them, which is another.
@@ -127,7 +127,7 @@ def _turned(lead: Lead, other: Recheck) -> str:
     return f"{who} {other.leader} leads with {wording.number(other.mean)}, {ahead} ({sure}{p}, {other.code})"
 
 
-def _turns(leads: Sequence[Lead], names: Mapping[Place, str]) -> Iterable[str]:
+def _changed_verdicts(leads: Sequence[Lead], names: Mapping[Place, str]) -> Iterable[str]:
     """Yield a sentence for each finding that changes the verdict, except the one that the headline mentions.
 
     It changes the verdict if the verdict is another without the users or ties that the finding names.
@@ -135,7 +135,7 @@ def _turns(leads: Sequence[Lead], names: Mapping[Place, str]) -> Iterable[str]:
     turned = [(lead, other) for lead in leads for other in lead.turned]
     for lead, other in turned[1:] if len(leads) == 1 and leads[0].difference else turned[:MAX_NAMED]:
         where = f"{names[_bare(lead)]}: " if len(leads) > 1 else ""
-        text = f"{where}{_turned(lead, other)}."
+        text = f"{where}{_changed_verdict(lead, other)}."
         yield f"{text[:1].upper()}{text[1:]}" if not where else text
     if len(leads) > 1 and len(turned) > MAX_NAMED:
         yield f"{len(turned) - MAX_NAMED} more verdicts are others without what a finding names."

@@ -106,7 +106,7 @@ def track_mlflow(source: str | Path, client: Any, experiment: str) -> tuple[str,
     parent = client.create_run(home, tags={**about, KIND: "results", NAME: folder.path.name}).info.run_id
     settings = {"command": folder.command, **_flat(folder.settings), **_flat(folder.lock)}
     _log(client, parent, settings, {}, {})
-    for place, rows in _places(folder).items():
+    for place, rows in _rows_by_place(folder).items():
         name = " ".join(str(part) for part in place if part not in (None, "given"))
         tags = {**about, KIND: "system", PARENT: parent, NAME: name}
         child = client.create_run(home, tags=tags).info.run_id
@@ -120,7 +120,7 @@ def track_mlflow(source: str | Path, client: Any, experiment: str) -> tuple[str,
     return parent, True
 
 
-def _places(folder: ResultFolder) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
+def _rows_by_place(folder: ResultFolder) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
     """Return the rows over all folds, keyed by (system, data set, split, protocol, design, seed)."""
     places: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in folder.rows:

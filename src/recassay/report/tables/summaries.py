@@ -260,11 +260,11 @@ def conclusions_text(conclusions: FinishedConclusions) -> RenderableType:
         *([words(left_out, "dim"), Text()] if more > 0 else []),
         Text("What this table cannot say"),
         *(words(f"- {line}") for line in cannot),
-        *(part for ranking in shown for part in (Text(), Terminal(_places(ranking)))),
+        *(part for ranking in shown for part in (Text(), Terminal(_ranks_table(ranking)))),
     )
 
 
-def _places(ranking: FinishedRanking) -> ResultTable:
+def _ranks_table(ranking: FinishedRanking) -> ResultTable:
     """Return a row per system with its rank under each rule that combines data sets.
 
     A last row has the share of resamples in which the winner is first.

@@ -256,7 +256,7 @@ def judge_fold(
     if closed:
         metrics = metrics_by_design(plan)
         options = DesignOptions(how.users, how.short, variance=not dry_run)
-        texts = _texts(metrics)
+        texts = _metric_texts(metrics)
         parts = None if texts is None else ("design", texts, dataclasses.astuple(options))
         request = JudgeRequest(
             closed,
@@ -278,7 +278,7 @@ def _score_lists(
     plan: Plan, fold: Fold, runs: Mapping[str, Run], uncertainty: Uncertainty, threads: int | None, remember: Remember
 ) -> Scores:
     job, truth = _job(plan, fold, threads)
-    texts, features = _texts(job.metrics), None if fold.items is None else fold.items.fingerprint
+    texts, features = _metric_texts(job.metrics), None if fold.items is None else fold.items.fingerprint
     parts = None if texts is None else ("lists", texts, fold.fingerprint, str(plan.protocol), features)
     judged = {name: remember(name, parts, functools.partial(job.judge, run, truth)) for name, run in runs.items()}
     scores = assemble(job, judged, truth.queries, uncertainty, None)
@@ -321,7 +321,7 @@ def _job(plan: Plan, fold: Fold, threads: int | None) -> tuple[Job, Truth]:
     return job.resolved(truth_statistics_for(job.metrics.values(), truth)), truth
 
 
-def _texts(metrics: Mapping[str, Metric]) -> dict[str, str] | None:
+def _metric_texts(metrics: Mapping[str, Metric]) -> dict[str, str] | None:
     """Return ``{heading: metric as text}``, which is part of what a stored result depends on.
 
     Return None if a metric or a check is from outside recassay: its code may change, so its results are not stored.
