@@ -321,7 +321,7 @@ def next_candidate(
     probs: Float,
     done: Float,
 ) -> None:
-    """Add to ``there`` the walks whose next tied item is one given candidate.
+    """Add to ``there`` the walks whose next tied item is a certain candidate.
 
     ``chance`` times the state ``here[i, x]`` goes to ``there[i, x + y]`` if y of the ``q - x`` draws left hit the
     candidate; ``here`` is not changed.

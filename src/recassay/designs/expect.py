@@ -240,7 +240,7 @@ class DesignTotals:
     def result(
         self, design: Design, variance: bool, columns: Mapping[str, tuple[Float, Float]]
     ) -> DesignResult:  # fmt: skip
-        """Return the result of a design.
+        """Return the means of all metrics under a design, and its statistics, from the sums.
 
         ``columns`` maps the heading of a metric to (values, weights) of the queries. Without ``variance``, the variance
         of each mean is NaN.

@@ -80,7 +80,7 @@ def _with_replacement(
 ) -> Float:  # fmt: skip
     """Return the expected sums of credits in random order, for draws with replacement (a row per credit).
 
-    Groups with equal numbers are computed once.
+    Groups with equal parameters are computed once.
 
     - ``whole``: the masses of all candidates of each group
     - ``relevant``: for each group, the number of relevant items ranked together

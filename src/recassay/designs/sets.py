@@ -87,7 +87,7 @@ class Classes:
         return np.where(approximated, drawn * fourth / np.maximum(third * pool, 1e-300), 0.0)
 
     def take(self, rows: Int64) -> Classes:
-        """Return the classes of the given rows, in the order of ``rows``."""
+        """Return the classes of ``rows``, in that order."""
         at, offsets = rows_of_groups(self.offsets, rows)
         return Classes(offsets, self.number[at], self.mass[at])
 

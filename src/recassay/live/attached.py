@@ -1,4 +1,4 @@
-"""Attached models: recommenders that run inside the live evaluation, and are judged on interactions as they happen.
+"""Attached models: recommenders that run inside the live evaluation, and are scored on interactions as they happen.
 
 For each interaction, an attached model first recommends to the user, and then learns the interaction. This is the
 prequential protocol, and :class:`recassay.engine.streams.play.Player` carries it out. Interactions are taken in the
@@ -84,7 +84,7 @@ class AttachedModel:
     def description(self) -> str:
         """Return the model with its parameters, and the size and a hash of its training log, as text.
 
-        Models with other parameters or another training log have other texts.
+        The text differs for other parameters and for another training log.
         """
         if self.log is None:
             return self.text
@@ -115,7 +115,7 @@ class AttachedModel:
 
     @property
     def stateful(self) -> Any:
-        """Return the learner, or the model that an adapter wraps, if it gives its state; else None."""
+        """Return the learner, or the model that an adapter wraps, if it has a method ``state``; else None."""
         learner = self.player.learner
         candidates = (learner, getattr(learner, "model", None))
         return next((one for one in candidates if hasattr(one, "state") and hasattr(one, "load_state")), None)
@@ -185,7 +185,7 @@ class AttachedModels:
         }
 
     def _restore(self, snapshot: bytes) -> None:
-        """Continue from a snapshot; raise I374 if a model does not take its state."""
+        """Continue from a snapshot; raise I374 if a model refuses its state."""
         known = {one.name: one.stateful for one in self.models}
         players, states = load_archive(snapshot, self._left_out())
         for name, state in states.items():
@@ -202,7 +202,7 @@ class AttachedModels:
 
     @property
     def snapshot_due(self) -> bool:
-        """Return whether the models would need long to learn again what they learned since the last snapshot."""
+        """Return whether learning again what came since the last snapshot would take the models long."""
         return self.seconds > max(LONG_LEARNING, self.snapshot_seconds / SNAPSHOT_SHARE)
 
     def lists(self, events: pl.DataFrame) -> list[pl.DataFrame]:
@@ -217,8 +217,8 @@ class AttachedModels:
 
         Return (interactions with lists, learned interactions). The first table has a row for each interaction that came
         with a list, and one for each list that a model makes; the column ``arm`` names the model. Interactions must
-        come in order of time, all events of one time together. Interactions that agree in user, item and time are
-        learned once.
+        come in order of time, all events of one time together. Interactions with equal user, item and time are learned
+        once.
         """
         logged = interactions.filter(pl.col("items").is_not_null())
         taken = interactions.unique(KEY, keep="first", maintain_order=True)

@@ -122,7 +122,7 @@ def _parse(
 ) -> tuple[pl.DataFrame, NDArray[np.int64], list[Refused]]:
     """Return (table, line number of each row of the table, refused lines), for the lines with the numbers ``rows``.
 
-    If the lines cannot be read together, each half is read separately, and so on.
+    If the lines cannot be read together, each half is read separately, and so on down to single lines.
     """
     if not rows.size:
         return pl.DataFrame(schema=schema), rows, []

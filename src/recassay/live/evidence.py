@@ -47,7 +47,7 @@ class Running:
     best: float = 0.0
 
     def radius(self, alpha: float) -> float:
-        """Return a distance from 0 that the sum ever exceeds on a given side with probability at most ``alpha``.
+        """Return a distance from 0 that the sum ever exceeds on one side with probability at most ``alpha``.
 
         This holds for the whole course of the sum, if the mean of the terms is 0.
         """

@@ -70,7 +70,7 @@ class ModelSums:
         rows_a: NDArray[np.uint32],
         rows_b: NDArray[np.uint32],
     ) -> None:
-        """Add how models ``a`` and ``b`` differ on the interactions that both were judged on.
+        """Add how models ``a`` and ``b`` differ on the interactions for which both made a list.
 
         ``values`` has a row of scores per list, and ``times`` the time of each row. ``rows_a[i]`` and ``rows_b[i]`` are
         the rows of the lists of ``a`` and of ``b`` for the i-th of these interactions.
@@ -135,7 +135,7 @@ class ModelSums:
     def _counts(self, sums: GroupSums, pair: str, at: int) -> dict[str, Any]:
         """Return a row for one pair and metric: counts of interactions and signed McNemar.
 
-        The keys are the metric, the models ``a`` and ``b``, ``n`` (interactions that both were judged on), ``only_a``
+        The keys are the metric, the models ``a`` and ``b``, ``n`` (interactions for which both made a list), ``only_a``
         and ``only_b`` (how often each was better) and ``signed``. ``sums`` are those of the pair, whose name is
         ``pair``, and ``at`` is the index of the metric.
         """

@@ -208,10 +208,10 @@ class Watched:
         return {"before exposure": early, "after window": expired, "no exposure": total - early - expired}
 
     def models(self) -> dict[str, Any]:
-        """Return the results of models that were judged on interactions: ``means``, ``comparisons`` and ``over_time``.
+        """Return the results of models that were scored on interactions: ``means``, ``comparisons``, ``over_time``.
 
-        "means" are by model and metric, "comparisons" have a row per pair of models and metric, and "over_time" is
-        signed McNemar by hour in the last week.
+        "means" is a dict by model, then by metric, "comparisons" have a row per pair of models and metric, and
+        "over_time" is signed McNemar by hour in the last week.
         """
         models, evidence = self.watcher.tally.models, self.watcher.tally.evidence
         newest = max((one.begin for one in models.pairs.rows), default=0)

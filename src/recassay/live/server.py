@@ -230,7 +230,7 @@ def _differences(document: dict[str, Any]) -> list[Family]:
 
 
 def _operations(document: dict[str, Any], health: dict[str, Any]) -> list[Family]:
-    """Return counts of events, what is still open, and how the sources and the webhook fare."""
+    """Return families of operational numbers: events, open exposures, and the state of sources and webhook."""
     counts, watermark, sources = document["events"], document["watermark"], health["sources"]
     bins = [(name, counts[name]) for name in ("judged", "duplicate", "late", "malformed")]
     age = None if watermark is None else (document["now"] - watermark) / 1e6

@@ -62,7 +62,7 @@ class Source:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Close the source; by default nothing is open."""
+        """Close the source; by default there is nothing to close."""
 
     def status(self, now: int) -> dict[str, Any]:
         """Return whether events can be read at wall time ``now``, and how long ago they last could, as a document."""

@@ -91,7 +91,7 @@ class Watcher:
         return self.tally.judge.job.deepest or LENGTH
 
     def count_deliveries(self, sources: Iterable[Source]) -> None:
-        """Count the deliveries that the journal needs to know, in the sources that are about to be read."""
+        """Count the deliveries in the sources for the journal, which needs the counts before the sources are read."""
         assert self.journal is not None
         newest = {name: partition.newest for name, partition in self.clock.partitions.items()}
         disorder = self.journal.count(sources, self.read, self.positions, newest, self.state.aside())

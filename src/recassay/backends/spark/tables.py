@@ -68,7 +68,7 @@ class SparkTable(Remote):
         return ROW in self.frame.columns
 
     def empty(self) -> pl.DataFrame:
-        """Return the columns without rows, with the types that tasks get."""
+        """Return a table without rows, with the columns and types that tasks get."""
         with translate_errors():
             return pl.DataFrame(self.frame.limit(0).select(*self.columns).toArrow())
 

@@ -282,7 +282,7 @@ def _model_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
 
 
 def _list_scorer(task: RankingTask, run: Run) -> BlockScorer:
-    """Return a function that makes score rows from ranked lists: minus infinity for items that a list lacks.
+    """Return a function that makes rows of scores from ranked lists; items that a list lacks get minus infinity.
 
     Rows of the run that tie get equal scores.
     """

@@ -148,7 +148,7 @@ class BlockLearner:
         self.lists = getattr(learner, "scores", None) is None  # not ScoresItems, in a tenth of the time of isinstance
 
     def answer(self, query: int) -> None:
-        """Write the answer of the learner to a query to the output."""
+        """Let the learner answer the query in row ``query``, and write the answer to the output."""
         user, item = int(self.queries.users[query]), int(self.queries.items[query])
         started = time.monotonic_ns()
         if self.predicted is not None:

@@ -318,7 +318,7 @@ class Player:
         return np.flatnonzero(left)
 
     def _keep(self, block: EventBlock, output: WalkOutput, rows: Int64, values: dict[str, Float], unseen: int) -> None:
-        """Add the results of queries (``rows`` of the block); in ``unseen`` of them the item is not learned."""
+        """Add the results of queries (``rows`` of the block); ``unseen`` counts those whose item is not learned."""
         counts, answered, kept = self.counts, rows.size, np.ones(rows.size, np.bool_)
         if self.metrics is None:
             kept = ~np.isnan(values[ERROR])

@@ -26,7 +26,7 @@ def known_after(before: int, codes: Int32) -> Int64:
 
 
 class History(GrowingLists):
-    """The distinct items of each user in order of consumption, whatever the model has learned.
+    """The distinct items that each user has consumed, in order, whether or not the model has learned them.
 
     >>> history = History()
     >>> n_before, repeated = history.consume(np.array([0, 0, 1, 0], np.int32), np.array([5, 6, 5, 5], np.int32))

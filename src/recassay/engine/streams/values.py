@@ -83,7 +83,7 @@ class StreamMetrics:
         return {heading: _values(metric.rank_formula(), shown) for heading, metric in self.of_ranks.items()}
 
     def missed(self, events: int) -> dict[str, Float]:
-        """Return, by metric, the values of ``events`` events with an empty list: the model does not know their user."""
+        """Return, for each metric by name, the values of ``events`` events with an empty list (for unknown users)."""
         empty = {heading: getattr(metric, "empty", "zero") for heading, metric in self.metrics.items()}
         return {heading: np.full(events, np.nan if how == "undefined" else 0.0) for heading, how in empty.items()}
 

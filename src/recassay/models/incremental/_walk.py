@@ -91,7 +91,7 @@ class WalkOutput(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def learned_before(events: StreamEvents, queries: StreamQueries) -> Int64:
-    """Return how many events are learned before each query, and at the end: all events.
+    """Return how many events are learned before each query; the last entry is the number of all events.
 
     The loop has this array because reading a field of a tuple of arrays costs more than the loop's other work.
     """

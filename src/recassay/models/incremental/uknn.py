@@ -313,7 +313,7 @@ class LearningUKNN(Walker):
         self.threshold = np.zeros(0)
 
     def scores(self, user: int) -> Float:
-        """Return the share of the user's neighbours, weighted by similarity, that have each item learned so far."""
+        """Return, for each item learned so far, the share of the user's neighbours (by similarity) who have it."""
         code: Any = np.int32(user)  # as in a stream, for which the kernels are compiled
         (k, buffers, last, common), row = self.grow(user + 1, self.n_items)
         scores = row[: self.n_items]
