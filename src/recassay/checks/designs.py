@@ -57,16 +57,16 @@ def orders_disagree(assay: DesignScores) -> tuple[Severity, str] | None:
     The choice of design then decides which system is better. The severity is warning if for one such pair both
     differences exceed 1.96 standard errors of the paired difference, else info.
     """
-    found = design_swaps(assay)
-    if not found:
+    swaps = design_swaps(assay)
+    if not swaps:
         return None
-    sure = [swap for swap in found if swap.sure]
-    most = max(sure or found, key=lambda swap: min(map(abs, swap.leads)))
-    compared = {(swap.metric, *swap.designs) for swap in found}
+    sure = [swap for swap in swaps if swap.sure]
+    most = max(sure or swaps, key=lambda swap: min(map(abs, swap.leads)))
+    compared = {(swap.metric, *swap.designs) for swap in swaps}
     (leader, other), (first, second) = most.systems, most.designs
     return (
         "warning" if sure else "info",
-        f"{format_count(len(found), 'pair')} of systems {'swaps' if len(found) == 1 else 'swap'} places between "
+        f"{format_count(len(swaps), 'pair')} of systems {'swaps' if len(swaps) == 1 else 'swap'} places between "
         f"designs ({len(sure):,} with both differences above {SURE} standard errors), in "
         f"{format_count(len(compared), 'comparison')} of two designs: by {most.metric} {leader} leads {other} by "
         f"{most.leads[0]:.4f} under {first}, and {other} leads {leader} by {-most.leads[1]:.4f} under {second}",
@@ -78,7 +78,7 @@ def design_swaps(assay: DesignScores) -> list[DesignSwap]:
 
     The first system of a pair leads under the first design.
     """
-    found = []
+    swaps = []
     for metric, (a, b) in itertools.product(assay.metrics, itertools.combinations(assay.systems, 2)):
         leads = {design: mean_lead(assay.scores(design), metric, a, b) for design in assay.designs}
         for first, second in itertools.combinations(assay.designs, 2):
@@ -86,10 +86,10 @@ def design_swaps(assay: DesignScores) -> list[DesignSwap]:
             if here * there < 0:
                 sign = math.copysign(1.0, here)
                 systems = (a, b) if here > 0 else (b, a)
-                found.append(
+                swaps.append(
                     DesignSwap(metric, (first, second), systems, (sign * here, sign * there), sure_here and sure_there)
                 )
-    return found
+    return swaps
 
 
 def mean_lead(scores: Scores, metric: str, a: str, b: str) -> tuple[float, bool]:
@@ -113,8 +113,8 @@ def value_is_popularity(standings: Mapping[str, Standings]) -> str | None:
     Reported is a Spearman correlation of 0.5 or more. Part of its score is then the popularity bias of the log. Some
     designs keep this bias, others remove it.
     """
-    found = {name: effect for name, each in standings.items() if (effect := popularity_effect(each)) is not None}
-    popular = {name: effect for name, effect in found.items() if effect.correlation >= POPULAR}
+    effects = {name: effect for name, each in standings.items() if (effect := popularity_effect(each)) is not None}
+    popular = {name: effect for name, effect in effects.items() if effect.correlation >= POPULAR}
     if not popular:
         return None
     name, effect = max(popular.items(), key=lambda pair: pair[1].correlation)
@@ -254,18 +254,18 @@ def ties_approximated(
     warning begins at 2 draws on average. The severity is info if only the `random` column is approximate, in which all
     candidates tie, or if so few relevant items have ties that a mean changes by less than a thousandth.
     """
-    found = []
+    tied_draws = []
     for name, (base, drawn) in draws.items():
         for system, one in standings.items():
             if base in one.tied_masses:
                 pool, query = one.mass[base].astype(np.float64), row_groups(one.offsets)
                 of_pairs = Classes.draws_of_heaviest(one.tied_masses[base], pool[query], drawn) * closed_form
                 of_pools = Classes.draws_of_heaviest(one.pool_masses[base], pool, drawn)
-                found.append((name, system, of_pairs, of_pairs.max(initial=0.0), of_pools.max(initial=0.0)))
-    worst = max(found, key=lambda ties: max(ties[-2:]), default=None)
+                tied_draws.append((name, system, of_pairs, of_pairs.max(initial=0.0), of_pools.max(initial=0.0)))
+    worst = max(tied_draws, key=lambda ties: max(ties[-2:]), default=None)
     if worst is None or max(worst[-2:]) < REPEATED:
         return None
-    name, system, of_pairs, most, _ = max(found, key=lambda ties: ties[-2])
+    name, system, of_pairs, most, _ = max(tied_draws, key=lambda ties: ties[-2])
     if most < REPEATED:
         what = "chance values (`random`) are approximate: all candidates tie in a random order"
         return "info", f"{worst[0]}: {what}, and {_largest_error_phrase(worst[-1])}"

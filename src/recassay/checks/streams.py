@@ -23,8 +23,8 @@ MOST_FIRST = 1 / 2  # share of the events after the warm-up; some are always the
 
 def unscored_findings(outcomes: Outcomes | Played) -> tuple[Finding, ...]:
     """Return findings about the events of a stream that were not scored for a system."""
-    found = outcomes_of(outcomes)
-    return diagnose("stream", system=found.system, counts=found.counts)
+    scored = outcomes_of(outcomes)
+    return diagnose("stream", system=scored.system, counts=scored.counts)
 
 
 def drift_findings(
@@ -33,9 +33,9 @@ def drift_findings(
     """Return findings about the alarms that detectors raise over the losses of a system under a metric on a stream."""
     from recassay.drift import alarms  # late: only streams have detectors, and these have kernels of their own
 
-    found = outcomes_of(outcomes)
-    raised = alarms(found, metric, detectors)
-    return diagnose("drift", system=found.system, metric=metric, scored=len(found), alarms=raised)
+    scored = outcomes_of(outcomes)
+    raised = alarms(scored, metric, detectors)
+    return diagnose("drift", system=scored.system, metric=metric, scored=len(scored), alarms=raised)
 
 
 @check("C014", "Many events of a stream were not scored", "warning", about="stream")
@@ -81,15 +81,15 @@ def drifted(alarms: Iterable[Alarm], metric: str, scored: int) -> tuple[Severity
     The severity is warning if the loss rose, else info. One mean over such a stream mixes different periods. Mere
     warnings of a detector are not reported.
     """
-    found = drifts(alarms)
-    if not found:
+    changes = drifts(alarms)
+    if not changes:
         return None
-    worse = [alarm for alarm in found if alarm.worse]
-    shown = worse[0] if worse else found[0]
-    detectors = len({alarm.detector for alarm in found})
+    worse = [alarm for alarm in changes if alarm.worse]
+    shown = worse[0] if worse else changes[0]
+    detectors = len({alarm.detector for alarm in changes})
     who = shown.detector if detectors == 1 else f"{detectors} detectors, among them {shown.detector},"
     detail = (
-        f"{who} raised {format_count(len(found), 'alarm')} on the loss by {metric} of {scored:,} events, "
+        f"{who} raised {format_count(len(changes), 'alarm')} on the loss by {metric} of {scored:,} events, "
         f"{len(worse):,} of a rise; the first {'rise' if worse else 'change'} was detected at event {shown.event:,}: "
         f"{shown.change} since about event {shown.since:,}"
     )

@@ -193,13 +193,13 @@ def fold_findings(fold: Fold) -> tuple[Finding, ...]:
     ('L002', '1 of 2 (50 %) training events are later than the first test event, 0 of 2 (0 %) later than the first
     test event of their own user')
     """
-    found: LeakReport | str | None = None  # counts, or why they are unknown; None for a log without times
+    report: LeakReport | str | None = None  # counts, or why they are unknown; None for a log without times
     if fold.train.timestamps is not None:
         try:
-            found = leaks(fold)
+            report = leaks(fold)
         except InputError as error:
-            found = error.what
-    return diagnose("fold", fold=fold, leaks=found)
+            report = error.what
+    return diagnose("fold", fold=fold, leaks=report)
 
 
 @check("L002", "Training events are later than test events", "warning", about="fold")

@@ -147,8 +147,8 @@ class Across(Displayable):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values for JSON."""
-        made = {"over": self.over, "level": self.level, "rope": self.rope, "seed": self.seed}
-        return {**made, "rankings": [one.to_dict() for one in self.rankings]}
+        options = {"over": self.over, "level": self.level, "rope": self.rope, "seed": self.seed}
+        return {**options, "rankings": [one.to_dict() for one in self.rankings]}
 
 
 @checks_types
@@ -190,9 +190,9 @@ def across(
         what = "a ranking over data sets needs two of them with the same systems, by a metric with a better direction"
         hint = "ra.overall.read_finished(..., larger=[...]) says that more of a metric is better"
     else:
-        given = score_set(scores).only(metrics)
-        tables = _score_tables(given, over)
-        count = len(given.along(over))
+        score_sets = score_set(scores).only(metrics)
+        tables = _score_tables(score_sets, over)
+        count = len(score_sets.along(over))
         there = "there is one" if count == 1 else f"no two of the {count} have them"
         what = f"a ranking over {over}s needs two of them with the same systems and metrics, and {there}"
         hint = f"scores of several {over}s, or compare within this one"

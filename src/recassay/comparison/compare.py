@@ -203,16 +203,16 @@ def compare(
     shown = {*pair_metrics, *(one for one in others if {one.a, one.b} == set(first_two[one.metric][:2]))}
     how = ResamplingOptions(testing.seed, testing.resamples, threads, progress)
     alone = len(pairs) == 1
-    found: dict[PairMetric, Row] = {}
+    row_of: dict[PairMetric, Row] = {}
     for batch in _batches(scores, [*pair_metrics, *others]):
         paired = [pair_up(scores, pair_metric) for pair_metric in batch]
-        found.update(zip(batch, _compare_batch(paired, testing, how, shown, alone=alone), strict=True))
-    rows = [found[pair_metric] for pair_metric in pair_metrics]
+        row_of.update(zip(batch, _compare_batch(paired, testing, how, shown, alone=alone), strict=True))
+    rows = [row_of[pair_metric] for pair_metric in pair_metrics]
     size = len(pairs) if family == "metric" else len(pair_metrics)
     families = [rows[start : start + size] for start in range(0, len(rows), size)]
     untested = (every - len(pairs)) * (size // len(pairs)) if chosen else 0
     corrected = tuple(row for family_rows in families for row in adjusted(family_rows, testing, untested))
-    leads = leads_of(first_two, found.values(), testing, every)
+    leads = leads_of(first_two, row_of.values(), testing, every)
     rechecks = tuple(_rechecks(scores, leads[0], testing, threads)) if leads and isinstance(scores, Scores) else ()
     return Comparison(
         corrected, baseline, family, testing.effect, testing.level, testing.seed, leads, rechecks, untested
@@ -222,9 +222,9 @@ def compare(
 def _rechecks(scores: Scores, lead: LeadTest, testing: SignificanceOptions, threads: int | None) -> Iterator[Recheck]:
     """Yield, for each finding on the scores, the best system and its test without the users that the finding names."""
     for code, other in without_findings(scores, lead.row.metric, lead.row.a):
-        found = compare(other, testing, baseline=lead.row.a, threads=threads).leads
-        if found:
-            row, beaten = found[0].row, found[0].beaten
+        leads = compare(other, testing, baseline=lead.row.a, threads=threads).leads
+        if leads:
+            row, beaten = leads[0].row, leads[0].beaten
             mean = other.row(row.a, row.metric).mean
             yield Recheck(code, row.metric, row.n, row.a, row.b, mean, row.difference, row.p_adjusted, row.b in beaten)
 
@@ -257,8 +257,8 @@ def leads_of(
     for metric, (first, second, higher) in first_two.items():
         tested = [row for row in rows if row.metric == metric]
         corrected = adjusted(tested, testing, every - len(tested))
-        own = [row if row.a == first else row.swapped() for row in corrected]
-        against = {row.b: row for row in own if row.a == first}
+        rows_of_first = [row if row.a == first else row.swapped() for row in corrected]
+        against = {row.b: row for row in rows_of_first if row.a == first}
         beaten = tuple(b for b, row in against.items() if row.significant and (row.difference > 0) == higher)
         found.append(LeadTest(against[second], every, beaten))
     return tuple(found)
@@ -303,9 +303,14 @@ def _compare_batch(
     difference, (low, high) = means(values, weights), np.full((2, len(batch)), np.nan)
     which = np.array([paired.pair_metric in shown for paired in batch])
     if which.any():
-        own = None if weights is None else weights[:, which]
+        column_weights = None if weights is None else weights[:, which]
         low[which], high[which] = intervals(
-            values[:, which], own, level=testing.level, seed=how.seed, threads=how.threads, progress=how.progress
+            values[:, which],
+            column_weights,
+            level=testing.level,
+            seed=how.seed,
+            threads=how.threads,
+            progress=how.progress,
         )
     return [
         Row(

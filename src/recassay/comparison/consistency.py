@@ -125,9 +125,9 @@ def consistency(
     >>> found.rows[0].tau, found.swaps[0].ahead, found.swaps[0].share
     (-1.0, 'a', 1.0)
     """
-    given = score_set(scores).only(metrics)
-    axes = _axes(given, along)
-    orders = _orders(given, ResamplingOptions(seed, resamples, threads, progress))
+    score_sets = score_set(scores).only(metrics)
+    axes = _axes(score_sets, along)
+    orders = _orders(score_sets, ResamplingOptions(seed, resamples, threads, progress))
     rows: list[Agreement] = []
     swaps: list[OrderSwap] = []
     for axis in axes:
@@ -175,8 +175,8 @@ def _axes(given: ScoreSet, along: str | Iterable[str] | None) -> list[str]:
         if axis not in ALONG:
             raise UsageError("U215", f"orders cannot be compared along {axis!r}", hint=suggest(axis, ALONG))
         if len(choices[axis]) < 2:
-            found = ", ".join(map(str, choices[axis]))
-            raise UsageError("U215", f"there is one {axis} alone, {found}", hint=f"give two {axis}s or more")
+            values = ", ".join(map(str, choices[axis]))
+            raise UsageError("U215", f"there is one {axis} alone, {values}", hint=f"give two {axis}s or more")
     return axes
 
 
@@ -186,12 +186,12 @@ def _settings(orders: Mapping[Key, _Order], axis: str) -> Iterator[tuple[str, di
     An order is the means of all systems, signed so that more is better. ``setting`` is text: the values of those other
     coordinates that vary.
     """
-    found: dict[tuple[Any, ...], dict[Any, _Order]] = {}
+    by_setting: dict[tuple[Any, ...], dict[Any, _Order]] = {}
     for (place, metric), order in orders.items():
         rest = tuple(place) if axis == METRIC else (*place.without(axis), metric)
-        found.setdefault(rest, {})[metric if axis == METRIC else getattr(place, axis)] = order
-    telling = [position for position in range(len(AXES)) if len({rest[position] for rest in found}) > 1]
-    for rest, choices in found.items():
+        by_setting.setdefault(rest, {})[metric if axis == METRIC else getattr(place, axis)] = order
+    telling = [position for position in range(len(AXES)) if len({rest[position] for rest in by_setting}) > 1]
+    for rest, choices in by_setting.items():
         yield ", ".join(str(rest[position]) for position in telling), choices
 
 
@@ -203,15 +203,15 @@ def _tau(one: _Order, other: _Order, level: float) -> tuple[float, float, float]
 
 
 def _swaps(about: tuple[str, str, str, str], one: _Order, other: _Order) -> list[OrderSwap]:
-    found = []
+    swaps = []
     for pair in itertools.combinations(range(len(one.systems)), 2):
         first, second = pair if one.means[pair[0]] > one.means[pair[1]] else pair[::-1]
         lead, back = (float(order.means[first] - order.means[second]) for order in (one, other))
         if lead > 0 > back:
             here, there = (order.resampled[:, first] - order.resampled[:, second] for order in (one, other))
             share = float(np.mean((here > 0) & (there < 0)))
-            found.append(OrderSwap(*about, one.systems[first], one.systems[second], lead, back, share))
-    return found
+            swaps.append(OrderSwap(*about, one.systems[first], one.systems[second], lead, back, share))
+    return swaps
 
 
 def _orders(given: ScoreSet, how: ResamplingOptions) -> dict[Key, _Order]:
@@ -219,18 +219,18 @@ def _orders(given: ScoreSet, how: ResamplingOptions) -> dict[Key, _Order]:
 
     Users are resampled as ``how`` says; all metrics and places of a data set share their resamples.
     """
-    found: dict[Key, _Order] = {}
+    orders: dict[Key, _Order] = {}
     for dataset in given.along("dataset"):
         sheets = {place: scores for place, scores in given if place.dataset == dataset}
         units = pl.concat([scores.units for scores in sheets.values()]).unique().sort()
-        own = replace(how, seed=derive_seed(how.seed, "consistency", str(dataset)))
+        options = replace(how, seed=derive_seed(how.seed, "consistency", str(dataset)))
         for place, scores in sheets.items():
             at = units.search_sorted(scores.units).to_numpy()
             for metric in scores.unit_metrics:
                 higher = next((row.higher_is_better for row in scores.rows if row.metric == metric), True)
                 if higher is not None:
-                    found[place, metric] = _order(scores, metric, at, units.len(), 1.0 if higher else -1.0, own)
-    return found
+                    orders[place, metric] = _order(scores, metric, at, units.len(), 1.0 if higher else -1.0, options)
+    return orders
 
 
 def _order(scores: Scores, metric: str, at: Any, size: int, sign: float, how: ResamplingOptions) -> _Order:

@@ -58,12 +58,12 @@ class Margin(NamedTuple):
         >>> Margin.of("0.5%"), Margin.of(0.002)
         (Margin(share=0.005, absolute=0.0), Margin(share=0.0, absolute=0.002))
         """
-        found = MARGIN.fullmatch(str(text))
-        amount = float(found[1]) if found else math.nan
+        match = MARGIN.fullmatch(str(text))
+        amount = float(match[1]) if match else math.nan
         if not (0 <= amount < math.inf):
             hint = "a share such as 0.5%, or a difference such as 0.002"
             raise UsageError("U102", f"the margin {str(text)!r} is not an amount of at least 0", hint=hint)
-        return cls(amount / 100, 0.0) if found and found[2] else cls(0.0, amount)
+        return cls(amount / 100, 0.0) if match and match[2] else cls(0.0, amount)
 
     def __str__(self) -> str:
         return f"{100 * self.share:.6g} %" if self.share else f"{self.absolute:.6g}"
@@ -83,11 +83,11 @@ class Limit(NamedTuple):
         >>> Limit.of("coverage@10 >= 0.3")
         Limit(metric='coverage@10', sign=1, value=0.3)
         """
-        found = LIMIT.fullmatch(text)
-        if found is None or math.isinf(value := float(found[3])):
+        match = LIMIT.fullmatch(text)
+        if match is None or math.isinf(value := float(match[3])):
             hint = "write a metric, >= or <=, and a number: coverage@10 >= 0.3"
             raise UsageError("U102", f"{text!r} is not a limit", hint=hint)
-        return cls(found[1], 1 if found[2] == ">=" else -1, value)
+        return cls(match[1], 1 if match[2] == ">=" else -1, value)
 
 
 @dataclass(frozen=True)
@@ -297,7 +297,7 @@ def suspicions_of(
     systems = [(finding, finding.system.split(", ")) for finding in findings]
     of_baseline = {finding.code for finding, names in systems if BASELINE in names}
     for finding, names in systems:
-        own = CANDIDATE in names and finding.code in SUSPECT - of_baseline
-        if own or finding.code in LEAKS:
+        of_candidate = CANDIDATE in names and finding.code in SUSPECT - of_baseline
+        if of_candidate or finding.code in LEAKS:
             said.append(f"{finding.title}. {finding.detail} ({finding.code})")
     return tuple(said)

@@ -146,7 +146,7 @@ def leaders(scores: ComparableScores) -> dict[str, FirstTwo]:
     A metric is left out if it only describes lists, if neither more nor less of it is better, or if fewer than two of
     its means are defined.
     """
-    found: dict[str, FirstTwo] = {}
+    first_two: dict[str, FirstTwo] = {}
     rows: dict[str, list[Summary]] = {}
     for row in getattr(scores, "rows", ()):
         if row.higher_is_better is not None and not math.isnan(row.mean):
@@ -155,8 +155,8 @@ def leaders(scores: ComparableScores) -> dict[str, FirstTwo]:
         if len(rows.get(metric, ())) > 1 and judges(metric):
             higher = bool(rows[metric][0].higher_is_better)
             first, second, *_ = sorted(rows[metric], key=lambda row: row.mean, reverse=higher)
-            found[metric] = FirstTwo(first.system, second.system, higher)
-    return found
+            first_two[metric] = FirstTwo(first.system, second.system, higher)
+    return first_two
 
 
 def judges(metric: str) -> bool:

@@ -60,12 +60,12 @@ class TradeOff(Displayable):
             points = self.table.filter(pl.col("diversity") == metric)
             turns = points.select("turn_x", "turn_y").row(0)
             values = points.select("x", "y").to_numpy() * turns  # more is better
-            given = np.array([(reference or {}).get(name, np.nan) for name in (metric, self.accuracy)]) * turns
-            worst = np.where(np.isnan(given), values.min(axis=0), given)
+            stated = np.array([(reference or {}).get(name, np.nan) for name in (metric, self.accuracy)]) * turns
+            worst = np.where(np.isnan(stated), values.min(axis=0), stated)
             box = values.max(axis=0) - worst
             for system in points[SYSTEM].unique(maintain_order=True):
-                own = np.asarray((points[SYSTEM] == system) | (points[SYSTEM] == self.baseline))
-                area = _dominated(values[own] - worst)
+                counted = np.asarray((points[SYSTEM] == system) | (points[SYSTEM] == self.baseline))
+                area = _dominated(values[counted] - worst)
                 share = area / float(box.prod()) if (box > 0).all() else float("nan")
                 rows.append({SYSTEM: system, "diversity": metric, "hypervolume": share})
         return pl.DataFrame(rows)
@@ -202,8 +202,8 @@ def _relative_to_baseline(
     """
     turns = [-1.0 if name in less else 1.0 for name in (metric, accuracy)]
     values = points.select(metric, accuracy).cast(pl.Float64).to_numpy()
-    own = np.asarray(points[SYSTEM] == baseline)
-    diversity, accurate = ((values - values[own]) * turns).T
+    is_baseline = np.asarray(points[SYSTEM] == baseline)
+    diversity, accurate = ((values - values[is_baseline]) * turns).T
     quadrant = np.select(  # no change takes the side of the other number
         [
             (diversity == 0) & (accurate == 0),

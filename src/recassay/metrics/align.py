@@ -144,9 +144,9 @@ class Alignment:
     def block(self, begin: int, end: int, depth: int = WHOLE_LIST) -> AlignedBlock:
         """Return queries ``begin`` up to ``end`` with their lists, and the judged items in the first ``depth`` rows."""
         run, truth, match, ties = self.run, self.truth, self.match, self.conventions.ties
-        own = match[begin:end]
-        found = own >= 0
-        length = np.where(found, run.lengths[own], 0) if run.lengths.size else np.zeros(end - begin, np.int64)
+        lists = match[begin:end]
+        has_list = lists >= 0
+        length = np.where(has_list, run.lengths[lists], 0) if run.lengths.size else np.zeros(end - begin, np.int64)
         offsets = truth.offsets[begin : end + 1]
         reach = depth if self.tie_first is None else WHOLE_LIST
         most = length if self.conventions.duplicates == "keep" else np.minimum(length, np.diff(offsets))
@@ -161,7 +161,7 @@ class Alignment:
         first, last, listed = rank, rank, None
         if self.tie_first is not None and self.tie_last is not None:
             query = row_groups(start)
-            rows = run.offsets[own[query]] + rank - 1
+            rows = run.offsets[lists[query]] + rank - 1
             first, last = self.tie_first[rows], self.tie_last[rows]
             if ties in ("optimistic", "pessimistic"):
                 order, placed = _settled(query, first, last, truth.gains[judged], best=ties == "optimistic")
@@ -169,7 +169,7 @@ class Alignment:
                 rank = first = last = placed
         return AlignedBlock(
             self, truth, begin, end, end - begin, slice(int(offsets[0]), int(offsets[-1])), offsets - offsets[0],
-            length, found, start, rank, first, last, judged, listed,
+            length, has_list, start, rank, first, last, judged, listed,
         )  # fmt: skip
 
 
@@ -267,8 +267,8 @@ class AlignedBlock:
     @property
     def rows(self) -> Int64:
         """Return, for each mark (judged item in a list), its row in the run."""
-        own = self.alignment.match[self.begin : self.end]
-        top = self.alignment.run.offsets[own[row_groups(self.start)]]
+        lists = self.alignment.match[self.begin : self.end]
+        top = self.alignment.run.offsets[lists[row_groups(self.start)]]
         return np.asarray(top + (self.rank if self.listed_rank is None else self.listed_rank) - 1)
 
     def places(self, k: int | None) -> tuple[Int64, Int64]:
@@ -277,8 +277,10 @@ class AlignedBlock:
         The rows of query q are ``rows[offsets[q]:offsets[q + 1]]``.
         """
         shown = self.length if k is None else np.minimum(self.length, k)
-        own = self.alignment.match[self.begin : self.end]
-        top = self.alignment.run.offsets[own] if self.alignment.run.offsets.size > 1 else np.zeros(self.size, np.int64)
+        lists = self.alignment.match[self.begin : self.end]
+        top = (
+            self.alignment.run.offsets[lists] if self.alignment.run.offsets.size > 1 else np.zeros(self.size, np.int64)
+        )
         return np.append(0, np.cumsum(shown)), ranges(top, shown)
 
     def cutoffs(self, k: int | None) -> Int64:
@@ -333,7 +335,7 @@ def align(run: Run, truth: Truth, conventions: Conventions | None = None, *, who
     :func:`~recassay.metrics.refusals.raise_if_unusable`.
     """
     conventions = conventions or Conventions()
-    given = run = run if conventions.reads_rows else run.without_row_order()
+    original = run = run if conventions.reads_rows else run.without_row_order()
     run = run.with_last_scores() if conventions.duplicates == "last" else run
     run = run.by_score() if conventions.order == "score" else run
     run = run.by_row() if conventions.order == "row" else run
@@ -342,25 +344,25 @@ def align(run: Run, truth: Truth, conventions: Conventions | None = None, *, who
     if run.tied is not None:
         tied_rows, tied_lists = int(np.count_nonzero(run.tied)), count_groups_with(run.offsets, run.tied)
         run = with_tie_order(run, conventions.ties)
-    listed = given if conventions.duplicates == "last" else run
+    listed = original if conventions.duplicates == "last" else run
     repeated = listed.repeated()
     duplicate_lists = count_groups_with(listed.offsets, repeated) if repeated.any() else 0
     examples = _example(listed, repeated, "duplicate")
     if conventions.duplicates in ("first", "error"):  # an error is raised once all partitions are counted
         run = run.without(repeated)
-    order_unknown = conventions.duplicates == "last" and not given.has_row_order
-    unsettled = given.conflicting_repeats() if order_unknown else np.zeros(0, np.bool_)
-    examples |= _example(given, unsettled, "unsettled")
+    order_unknown = conventions.duplicates == "last" and not original.has_row_order
+    unsettled = original.conflicting_repeats() if order_unknown else np.zeros(0, np.bool_)
+    examples |= _example(original, unsettled, "unsettled")
     match = list_positions(run, truth)
-    found = match >= 0
+    has_list = match >= 0
     items = run.vocabulary.translate(run.items, truth.vocabulary)
-    lists = int(np.count_nonzero(found))
-    missing = found.size - lists
+    lists = int(np.count_nonzero(has_list))
+    missing = has_list.size - lists
     if missing:
-        examples["missing"] = truth.queries[int(np.argmin(found))]
+        examples["missing"] = truth.queries[int(np.argmin(has_list))]
     if lists < run.queries.len():
         in_truth = np.zeros(run.queries.len(), np.bool_)
-        in_truth[match[found]] = True
+        in_truth[match[has_list]] = True
         examples["extra_query"] = run.queries[int(np.argmin(in_truth))]
     counts = AlignmentCounts(
         match.size, lists, missing, run.queries.len() - lists, int(np.count_nonzero(repeated)), duplicate_lists,

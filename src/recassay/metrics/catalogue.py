@@ -165,9 +165,9 @@ def exposure_of(alignment: Alignment, context: Context, catalogue: Catalogue, k:
     """Return how many lists of the queries of the truth hold each item of the catalogue in their first k places."""
     recoding, size = _catalogue(alignment, context, catalogue)
     counts, outside = np.zeros(size, np.int64), 0
-    own = alignment.match[alignment.match >= 0]
-    tops, shown = alignment.run.offsets[own], np.minimum(alignment.run.lengths[own], k or WHOLE_LIST)
-    for begin, end in blocks(own.size, LISTS_PER_BLOCK):
+    lists = alignment.match[alignment.match >= 0]
+    tops, shown = alignment.run.offsets[lists], np.minimum(alignment.run.lengths[lists], k or WHOLE_LIST)
+    for begin, end in blocks(lists.size, LISTS_PER_BLOCK):
         codes = recoding(alignment.run.items[ranges(tops[begin:end], shown[begin:end])])
         known = codes[codes >= 0]
         counts += np.bincount(known, minlength=counts.size)

@@ -125,14 +125,14 @@ class ContextLookup:
         """
         run, unmatched = self.alignment.run, self.alignment.unmatched
         try:
-            found = recoding.require_overlap(run.items, run.vocabulary, ids, code=code, what=what, where=run.origin)
+            checked = recoding.require_overlap(run.items, run.vocabulary, ids, code=code, what=what, where=run.origin)
         except InputError as error:
             if self.alignment.whole:
                 raise
             unmatched |= {code: error} if run.items.size else {}
             return recoding
         unmatched[code] = None
-        return found
+        return checked
 
 
 def bind(metrics: Iterable[Metric], alignment: Alignment, context: Context) -> None:

@@ -61,9 +61,9 @@ def headed(texts: Metrics, build: Build) -> dict[str, Metric]:
     ``build`` makes a metric from a parsed name; parameters that it fills in do not appear in the heading. A repeated
     metric is kept once. Raise U101 if no metric is named.
     """
-    given = list(texts) if isinstance(texts, Iterable) and not isinstance(texts, str) else [texts]
+    names = list(texts) if isinstance(texts, Iterable) and not isinstance(texts, str) else [texts]
     by_heading: dict[str, Metric] = {}
-    for text in given:
+    for text in names:
         if isinstance(text, Metric):
             by_heading[str(text)] = text
             continue
@@ -126,10 +126,10 @@ class Description:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the description as JSON values; an infinite bound is None."""
-        found = asdict(self)
+        fields = asdict(self)
         for name in ("bounds", "widest"):
-            found[name] = [None if math.isinf(bound) else bound for bound in found[name]]
-        return found
+            fields[name] = [None if math.isinf(bound) else bound for bound in fields[name]]
+        return fields
 
 
 def describe(metric: type[Metric]) -> Description:

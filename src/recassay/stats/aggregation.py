@@ -115,12 +115,12 @@ def _bradley_terry(sums: Float, n: int) -> Float:
     """
     wins = _wins(sums)
     systems = len(wins)
-    own = wins.sum(axis=1) + (systems - 1) / 2
-    strength = np.full(own.shape, 1.0 / systems)
+    own_wins = wins.sum(axis=1) + (systems - 1) / 2
+    strength = np.full(own_wins.shape, 1.0 / systems)
     for _ in range(STEPS):
         met = (n + 1) / (strength[:, None] + strength[None])
         met[np.arange(systems), np.arange(systems)] = 0.0
-        strength = own / met.sum(axis=1)
+        strength = own_wins / met.sum(axis=1)
         strength = strength / strength.sum(axis=0)
     return strength
 

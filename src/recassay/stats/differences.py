@@ -87,8 +87,8 @@ class Differences:
         if not self.n:
             return np.zeros(self.matrix.shape[1], np.bool_)
         with np.errstate(invalid="ignore"):
-            found: Bool = np.ptp(self.matrix, axis=0) <= ROUNDING * self.scale
-        return found
+            constant: Bool = np.ptp(self.matrix, axis=0) <= ROUNDING * self.scale
+        return constant
 
     def take(self, which: Sequence[int]) -> Differences:
         """Return the differences with the indices ``which``, and only the columns that they need."""

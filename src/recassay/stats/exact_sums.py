@@ -154,9 +154,9 @@ class GroupSums:
 
         ``n_groups`` is the number of groups.
         """
-        made = cls.zeros(n_groups, values.shape[1])
-        add_by_group(groups, np.ascontiguousarray(values), made.counts, made.limbs)
-        return made
+        sums = cls.zeros(n_groups, values.shape[1])
+        add_by_group(groups, np.ascontiguousarray(values), sums.counts, sums.limbs)
+        return sums
 
     def add(self, rows: Int64, other: GroupSums) -> None:
         """Add the groups of ``other`` to the groups numbered ``rows`` of this object.

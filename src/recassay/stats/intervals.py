@@ -144,14 +144,14 @@ def intervals(
     if method not in _RESAMPLING or not is_remembering():
         return _bounds_of_columns(values, weights, method, level, options)
     # one weight for all columns is stacked in another way, with the same sums
-    own = [None] * values.shape[1] if weights is None else column_digests(weights)
+    weight_digests = [None] * values.shape[1] if weights is None else column_digests(weights)
     about = method, level, resamples, seed
-    keys = [digest_of(*about, *pair) for pair in zip(column_digests(values), own, strict=True)]
+    keys = [digest_of(*about, *pair) for pair in zip(column_digests(values), weight_digests, strict=True)]
 
     def compute(missing: list[int]) -> list[tuple[float, ...]]:
         chosen = None if weights is None else weights[:, missing]
-        found = _bounds_of_columns(values[:, missing], chosen, method, level, options)
-        return list(zip(*(bounds.tolist() for bounds in found), strict=True))
+        limits = _bounds_of_columns(values[:, missing], chosen, method, level, options)
+        return list(zip(*(bounds.tolist() for bounds in limits), strict=True))
 
     low, high = np.array(remembered(keys, compute), np.float64).reshape(-1, 2).T
     return low, high

@@ -107,10 +107,10 @@ def _added(sums: Int64, chance: Float, orders: Int64, shares: Float, powers: Int
     are the ranks that a block can give, ``shares`` their probabilities, and ``powers`` encode a row of rank sums as one
     integer.
     """
-    found = np.sort((sums[:, None, :] + orders).reshape(-1, sums.shape[1]), axis=1)
-    _, first, state = np.unique(found @ powers, return_index=True, return_inverse=True)
+    sorted_sums = np.sort((sums[:, None, :] + orders).reshape(-1, sums.shape[1]), axis=1)
+    _, first, state = np.unique(sorted_sums @ powers, return_index=True, return_inverse=True)
     merged = np.bincount(state.ravel(), weights=np.outer(chance, shares).ravel()).astype(np.float64)
-    distinct: Int64 = found[first]
+    distinct: Int64 = sorted_sums[first]
     return distinct, merged
 
 

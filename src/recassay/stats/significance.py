@@ -70,8 +70,8 @@ def run_test(name: str, differences: Float | Differences, options: ResamplingOpt
     undefined = np.isnan(d).any(axis=0) if name in ORDER_TESTS else ~np.isfinite(d).all(axis=0)
     differences = differences if name in ORDER_TESTS else differences.finite()
     test = functools.partial(_remembered_test, name) if name in RESAMPLING_TESTS and is_remembering() else TESTS[name]
-    found = test(differences, options or ResamplingOptions())
-    return PValues(np.clip(np.where(undefined, np.nan, found.p), SMALLEST_P, 1.0), found.resamples)
+    result = test(differences, options or ResamplingOptions())
+    return PValues(np.clip(np.where(undefined, np.nan, result.p), SMALLEST_P, 1.0), result.resamples)
 
 
 def _remembered_test(name: str, differences: Differences, options: ResamplingOptions) -> PValues:
@@ -82,8 +82,8 @@ def _remembered_test(name: str, differences: Differences, options: ResamplingOpt
     keys = [digest_of(*about, one, *(columns[at] for at in pair)) for one, pair in zip(scale, of.tolist(), strict=True)]
 
     def compute(missing: list[int]) -> list[tuple[float, ...]]:
-        found = TESTS[name](differences.take(missing), options)
-        return [(p, float(found.resamples)) for p in found.p.tolist()]
+        result = TESTS[name](differences.take(missing), options)
+        return [(p, float(result.resamples)) for p in result.p.tolist()]
 
     p, resamples = np.array(remembered(keys, compute), np.float64).reshape(-1, 2).T
     return PValues(p, int(resamples[0]))

@@ -91,8 +91,8 @@ class OverTime:
         strongest = pl.col("mcnemar").get(pl.col("mcnemar").abs().arg_max())
         claims = curve.with_columns(run=pl.col("better").rle_id().over("a", "b")).drop_nulls("better")
         runs = claims.group_by("a", "b", "run", maintain_order=True)
-        found = runs.agg(pl.first("better"), *ends, scored=pl.len().cast(pl.Int64), strongest=strongest)
-        return found.drop("run")
+        ranges = runs.agg(pl.first("better"), *ends, scored=pl.len().cast(pl.Int64), strongest=strongest)
+        return ranges.drop("run")
 
     def summary(self) -> pl.DataFrame:
         """Return a row per pair: the test over all events, its p adjusted for all pairs, and the anytime-valid bounds.

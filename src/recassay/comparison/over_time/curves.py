@@ -179,13 +179,13 @@ def moments_of(times: pl.Series | None, system: str) -> TimeValues:
     if times is None:
         what = "these outcomes have no times, so there is no window of time"
         raise InputError("I383", what, where=where, hint="by='event', or play a log that has timestamps")
-    found = time_values(times, where)
-    backwards = np.flatnonzero(found[1:] < found[:-1])
+    moments = time_values(times, where)
+    backwards = np.flatnonzero(moments[1:] < moments[:-1])
     if backwards.size:
-        before, after = found[backwards[0] : backwards[0] + 2].tolist()
+        before, after = moments[backwards[0] : backwards[0] + 2].tolist()
         what = f"time goes backwards {backwards.size:,} times: {after:g} comes after {before:g}"
         raise InputError("I383", what, where=where, hint="by='event', or sort the log by time before it is played")
-    return found
+    return moments
 
 
 def made_of(outcomes: Outcomes, metric: str) -> Errors:
@@ -347,11 +347,11 @@ def over_folds(
 
 def outcomes_of_folds(folds: Folds) -> list[Outcomes]:
     """Return the outcomes of all folds; raise U113 without any, and I311 if they belong to different streams."""
-    found = [outcomes_of(one) for one in (folds if isinstance(folds, Iterable) else folds.copies)]
-    if not found:
+    outcomes = [outcomes_of(one) for one in (folds if isinstance(folds, Iterable) else folds.copies)]
+    if not outcomes:
         raise UsageError("U113", "there are no folds", hint="play with prequential(folds='split', copies=5)")
-    lengths = sorted({one.events for one in found})
+    lengths = sorted({one.events for one in outcomes})
     if len(lengths) > 1:
         what = f"the folds belong to streams of {lengths[0]:,} and {lengths[-1]:,} events"
-        raise InputError("I311", what, where=f"outcomes of {found[0].system}", hint="give the folds of one stream")
-    return found
+        raise InputError("I311", what, where=f"outcomes of {outcomes[0].system}", hint="give the folds of one stream")
+    return outcomes

@@ -132,8 +132,8 @@ class SuddenDeath(Displayable):
         return np.where(self.counted, won / self.winners if self.rules.ties == "split" else won, np.nan)
 
     def _won(self, system: str, at: int | None) -> Users:
-        own = self.first[self._line(system)]
-        return np.asarray((own == self.earliest) & (own <= self._depth(at)))
+        ranks = self.first[self._line(system)]
+        return np.asarray((ranks == self.earliest) & (ranks <= self._depth(at)))
 
     def _share(self, parts: Float | Users) -> float:
         return float(parts.sum()) / self.n if self.n else float("nan")

@@ -221,8 +221,8 @@ def _pooled(path: tuple[str, ...], folds: dict[str, SuddenDeath]) -> tuple[str, 
         return next(iter(folds)), first
     *before, seed = path
     pooled = first.pooled(*others)
-    found = replace(pooled, findings=merge_findings(list(pooled.findings)))
-    return ", ".join([*before, f"{len(folds)} folds", seed]), found
+    result = replace(pooled, findings=merge_findings(list(pooled.findings)))
+    return ", ".join([*before, f"{len(folds)} folds", seed]), result
 
 
 def _run_folders(folder: Path) -> Iterator[tuple[tuple[str, ...], str, dict[str, Path], pl.DataFrame]]:
@@ -236,8 +236,8 @@ def _run_folders(folder: Path) -> Iterator[tuple[tuple[str, ...], str, dict[str,
         name = run_folder.relative_to(folder / RUNS)
         runs = {text_of_file_name(path.stem): path for path in sorted(run_folder.glob("*.parquet"))}
         standings = sorted((folder / STANDINGS / name).glob("*.npz"))
-        own = [run for run in runs.values() if not manifest.is_replaced(run)]  # others are inputs
-        manifest.require_intact([*own, *standings[:1]])
+        generated = [run for run in runs.values() if not manifest.is_replaced(run)]  # others are inputs
+        manifest.require_intact([*generated, *standings[:1]])
         if standings:
             parts = tuple(map(text_of_file_name, name.parts))
             _, stored = load_archive(standings[0])

@@ -109,12 +109,12 @@ def home_and_away(*scores: Scores, objectives: Mapping[str, str] | None = None) 
     rows: list[dict[str, Any]] = []
     home, ranks = dict[str, tuple[str, ...]](), dict[str, dict[str, float]]()
     for sheet, metric in [(each, metric) for each in scores for metric in each.metrics]:
-        own = [sheet.row(system, metric) for system in systems]
-        if own[0].higher_is_better is None or metric in home:
+        metric_rows = [sheet.row(system, metric) for system in systems]
+        if metric_rows[0].higher_is_better is None or metric in home:
             continue
         kind = _kind_of(metric)
         home[metric] = tuple(name for name in systems if kind is not None and optimised.get(name) == kind)
-        worse = pl.Series([-row.mean if row.higher_is_better else row.mean for row in own])
+        worse = pl.Series([-row.mean if row.higher_is_better else row.mean for row in metric_rows])
         ranks[metric] = dict(zip(systems, worse.rank("average").to_list(), strict=True))
         rows += [
             {
@@ -124,7 +124,7 @@ def home_and_away(*scores: Scores, objectives: Mapping[str, str] | None = None) 
                 "rank": ranks[metric][name],
                 "home": name in home[metric],
             }
-            for name, row in zip(systems, own, strict=True)
+            for name, row in zip(systems, metric_rows, strict=True)
         ]
     return HomeAndAway(
         systems,
@@ -144,7 +144,7 @@ def _objectives(systems: tuple[str, ...], stated: Mapping[str, str] | None) -> d
     if stated is None:
         named = {name: _kind_of_reranker(name) for name in systems}
         return {name: kind for name, kind in named.items() if kind is not None}
-    found = {}
+    kinds = {}
     for name, text in stated.items():
         if name not in systems:
             raise UsageError("U108", f"there is no system '{name}'", hint=suggest(name, systems))
@@ -156,8 +156,8 @@ def _objectives(systems: tuple[str, ...], stated: Mapping[str, str] | None) -> d
                 where=f"objective of {name}",
                 hint="name a re-ranker such as MMR, or a metric such as ild",
             )
-        found[name] = kind
-    return found
+        kinds[name] = kind
+    return kinds
 
 
 def _kind_of_reranker(text: str) -> Kind | None:

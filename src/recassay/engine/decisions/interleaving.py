@@ -137,12 +137,12 @@ def interleave(
     examined = np.asarray(persistence ** np.arange(float(at)), np.float64)
     chances = {}
     for a, b in itertools.combinations(lists.tops, 2):
-        found = np.zeros((users.len(), 2))
+        probabilities = np.zeros((users.len(), 2))
         contest(
             items[a], items[b], relevance[a], relevance[b], coins, examined, click == "cascade",
-            np.array([other, relevant], np.float64), found,
+            np.array([other, relevant], np.float64), probabilities,
         )  # fmt: skip
-        chances[a, b] = found
+        chances[a, b] = probabilities
     return Interleaving(users, chances, at, click, draws, Uncertainty(interval, level, resamples, seed), lists.missing)
 
 
@@ -164,12 +164,12 @@ class _Lists:
             raise UsageError("U109", f"two systems are named '{run.name}'", hint="give them as a dict of name to run")
         alignment = align(run, self.truth, Conventions(duplicates="error"))
         given, match = alignment.run, alignment.match[self.has_relevant]
-        found = match >= 0
-        begin = given.offsets[match[found]]
-        size = np.minimum(given.offsets[match[found] + 1] - begin, self.at)
+        has_list = match >= 0
+        begin = given.offsets[match[has_list]]
+        size = np.minimum(given.offsets[match[has_list] + 1] - begin, self.at)
         ids = given.vocabulary.decode(given.items[ranges(begin, size)])
-        self.tops[run.name] = np.repeat(np.flatnonzero(found), size), ranges(0, size), ids
-        self.missing[run.name] = int((~found).sum())
+        self.tops[run.name] = np.repeat(np.flatnonzero(has_list), size), ranges(0, size), ids
+        self.missing[run.name] = int((~has_list).sum())
 
     def encoded(self) -> tuple[dict[str, NDArray[np.int32]], dict[str, NDArray[np.bool_]]]:
         """Return two dicts keyed by system, of arrays (users, places): item codes, and whether each item is relevant.
@@ -184,12 +184,12 @@ class _Lists:
         pairs = user * vocabulary.size + codes[: user.size]
         items, relevance, begin = {}, {}, user.size
         for name, (rows, places, ids) in self.tops.items():
-            own = codes[begin : begin + ids.len()]
+            item_codes = codes[begin : begin + ids.len()]
             begin += ids.len()
             items[name] = np.full((n_users, self.at), NONE, np.int32)
             relevance[name] = np.zeros((n_users, self.at), np.bool_)
-            items[name][rows, places] = own
-            relevance[name][rows, places] = np.isin(rows * vocabulary.size + own, pairs)
+            items[name][rows, places] = item_codes
+            relevance[name][rows, places] = np.isin(rows * vocabulary.size + item_codes, pairs)
         return items, relevance
 
 

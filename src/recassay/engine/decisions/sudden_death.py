@@ -181,18 +181,18 @@ def _on_first_hits(hits: FirstHits, at: tuple[int, ...], rules: Rules, chosen: t
 
     ``chosen`` names the systems that compete (None: all); ``rules`` say, for example, who wins a tie.
     """
-    own = dict(_competing(hits.by_system.items(), chosen))
-    extra = sum(one.extra for one in own.values())
+    competing = dict(_competing(hits.by_system.items(), chosen))
+    extra = sum(one.extra for one in competing.values())
     if rules.users == "all" and extra:
         what = f"{extra:,} lists belong to users who are not in the truth, and the scores lack these users"
         hint = "score again with a truth that has a row with gain 0 for each of these users (any item), or call "
         hint += "ra.sudden_death(runs, truth, users='all') with the run files"
         raise UsageError("U205", what, where="users='all'", hint=hint)
-    first = np.stack([np.where(one.rank > 0, one.rank, NEVER).astype(np.int32) for one in own.values()])
+    first = np.stack([np.where(one.rank > 0, one.rank, NEVER).astype(np.int32) for one in competing.values()])
     return SuddenDeath(
-        tuple(own), hits.users, first, hits.has_relevant, at, replace(rules, relevant_from=hits.relevant_from),
-        missing={name: int(np.isnan(one.length).sum()) for name, one in own.items()},
-        short={name: int((one.length < max(at)).sum()) for name, one in own.items()},
+        tuple(competing), hits.users, first, hits.has_relevant, at, replace(rules, relevant_from=hits.relevant_from),
+        missing={name: int(np.isnan(one.length).sum()) for name, one in competing.items()},
+        short={name: int((one.length < max(at)).sum()) for name, one in competing.items()},
     )  # fmt: skip
 
 
@@ -216,9 +216,9 @@ def _played_truth(runs: Any) -> Truth:
     ``runs`` is a run or several. Such a run holds the rank of each relevant item of each user. All runs must have the
     same users and relevant items.
     """
-    given = [runs] if isinstance(runs, Run) else list(runs) if isinstance(runs, list | tuple) else []
-    played = {run.name: run.standings for run in given if isinstance(run, Run) and run.standings is not None}
-    if not played or len(played) < len(given):
+    listed = [runs] if isinstance(runs, Run) else list(runs) if isinstance(runs, list | tuple) else []
+    played = {run.name: run.standings for run in listed if isinstance(run, Run) and run.standings is not None}
+    if not played or len(played) < len(listed):
         raise UsageError(
             "U205",
             "the relevant items are unknown",

@@ -305,8 +305,8 @@ def order_agreement(
         if pair is not None:
             rest = {name: value for name, value in zip(key, where, strict=True) if name != along}
             about = {**rest, "along": along, "a": where[position], "b": other[position]}
-            found = _each_dataset(*pair, level) if each_dataset else [_agree(*pair, level, seed, resamples)]
-            rows.extend({**about, **row} for row in found)
+            agreement = _each_dataset(*pair, level) if each_dataset else [_agree(*pair, level, seed, resamples)]
+            rows.extend({**about, **row} for row in agreement)
     return pl.DataFrame(rows, infer_schema_length=None)
 
 

@@ -172,11 +172,11 @@ class ItemGroups:
         tested.
         """
         columns = {key: column for key, column in whole_columns(whole).items() if key[1] in self.job.metrics}
-        found = _group_scores(
+        group_scores = _group_scores(
             "items", self.memberships, columns, self.parts, self.places, self.job.unit_metrics, uncertainty, rules,
             self.job.threads,
         )  # fmt: skip
-        return replace(found, without=self.ungrouped.len(), left_out=self.left_out)
+        return replace(group_scores, without=self.ungrouped.len(), left_out=self.left_out)
 
 
 def metrics_of_item_groups(metrics: Mapping[str, Metric], by: str) -> tuple[dict[str, Metric], dict[str, str]]:
@@ -271,12 +271,12 @@ def _group_scores(
         against = [difference(mean, overall, level=level) for mean in means]
         corrected = adjust(np.array([one.p for one in against]), rules.correction).tolist()
         of_groups = [summaries[at][key] for at in groups]
-        own = [
+        group_rows = [
             GroupRow(*key, names[at], row.n, row.mean, row.low, row.high, one.difference, p, p <= alpha)
             for at, row, one, p in zip(groups, of_groups, against, corrected, strict=True)
         ]
-        rows += own
-        gaps += _gap(own, means, metric.higher_is_better, rules.correction, level, disjoint=disjoint)
+        rows += group_rows
+        gaps += _gap(group_rows, means, metric.higher_is_better, rules.correction, level, disjoint=disjoint)
     return GroupScores(
         memberships.by, kind, tuple(rows), tuple(gaps), rules.smallest_group, len(hidden), sum(hidden), 0,
         level, rules.correction, {}, memberships.note,
@@ -312,12 +312,12 @@ def _gap(
     best, worst = max(known, key=place), min(known, key=place)
     if best == worst:  # all means are equal
         best, worst = known[0], known[-1]
-    found = difference(means[best], means[worst], level=level, disjoint=disjoint)
+    gap = difference(means[best], means[worst], level=level, disjoint=disjoint)
     corrected = p_of_pairs([means[at] for at in known], correction, disjoint=disjoint)
     pair = (known.index(best), known.index(worst))
     p = corrected[min(pair), max(pair)]
     first = rows[best]
     yield GroupGap(
-        first.system, first.metric, first.group, rows[worst].group, found.difference, found.low, found.high, p,
+        first.system, first.metric, first.group, rows[worst].group, gap.difference, gap.low, gap.high, p,
         len(corrected), p <= round(1 - level, 12),
     )  # fmt: skip

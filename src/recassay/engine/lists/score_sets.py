@@ -83,14 +83,14 @@ def read_all(sources: Iterable[object], **options: Any) -> ScoreSet:
 
     A table without a data set gets the name of its file. ``options`` are passed on to :func:`read_scores`.
     """
-    given = list(sources)
-    if len(given) == 1:
-        return read_scores(given[0], **options)
+    tables = list(sources)
+    if len(tables) == 1:
+        return read_scores(tables[0], **options)
     names = [
         Path(source).name.partition(".")[0] if isinstance(source, str | Path) else f"table {number}"
-        for number, source in enumerate(given, start=1)
+        for number, source in enumerate(tables, start=1)
     ]
-    return join_scorings((name, read_scores(source, **options)) for name, source in zip(names, given, strict=True))
+    return join_scorings((name, read_scores(source, **options)) for name, source in zip(names, tables, strict=True))
 
 
 def _refuse_without_scores(folder: Path) -> None:
@@ -238,8 +238,14 @@ def _pooled(rows: pl.DataFrame, metric: str, at: Any, size: int, power: float) -
     power of the metric's mean. The value is NaN for a user without a defined row.
     """
     values = rows[metric].cast(pl.Float64).to_numpy()
-    own = next((name for name in (weight_of(metric), WEIGHT) if name in rows.columns and rows[name].count()), None)
-    weight = np.ones(values.size) if own is None else rows[own].cast(pl.Float64).fill_null(1.0).to_numpy()
+    weight_column = next(
+        (name for name in (weight_of(metric), WEIGHT) if name in rows.columns and rows[name].count()), None
+    )
+    weight = (
+        np.ones(values.size)
+        if weight_column is None
+        else rows[weight_column].cast(pl.Float64).fill_null(1.0).to_numpy()
+    )
     return pooled_values([(at, values, defined_weights(values, weight))], size, power)
 
 

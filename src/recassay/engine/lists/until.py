@@ -232,10 +232,10 @@ def proportional_shares(sizes: Rows, total: int) -> Rows:
     [50, 30, 20]
     """
     exact = sizes * total / sizes.sum()
-    found: Rows = np.floor(exact).astype(np.int64)
-    order = np.argsort(found - exact, kind="stable")
-    found[order[: total - int(found.sum())]] += 1
-    return found
+    draws: Rows = np.floor(exact).astype(np.int64)
+    order = np.argsort(draws - exact, kind="stable")
+    draws[order[: total - int(draws.sum())]] += 1
+    return draws
 
 
 class SampleBounds:

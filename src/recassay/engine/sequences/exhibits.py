@@ -173,11 +173,11 @@ def parallel_view(scores: Scores, metrics: Iterable[str] | None = None) -> Exhib
     """Return a figure with a line per system over metrics, each scaled from its worst (0) to its best (1) system."""
     rows: list[dict[str, Any]] = []
     for metric in scores.metrics if metrics is None else metrics:
-        own = [scores.row(system, metric) for system in scores.systems]
-        places = standing(np.array([-row.mean if row.higher_is_better is False else row.mean for row in own]))
+        metric_rows = [scores.row(system, metric) for system in scores.systems]
+        places = standing(np.array([-row.mean if row.higher_is_better is False else row.mean for row in metric_rows]))
         rows += [
             {"metric": metric, "standing": place, "system": row.system, "mean": row.mean}
-            for row, place in zip(own, places.tolist(), strict=True)
+            for row, place in zip(metric_rows, places.tolist(), strict=True)
         ]
     return Exhibit(
         name="parallel",

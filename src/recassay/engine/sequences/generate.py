@@ -121,10 +121,10 @@ def generate(
         raise no_probabilities(name, str(protocol), ", or a generator=")
     direct = make_predictor(fitted, fold, name, threads=threads)
     bits = surprise(direct, fold.test) if direct and seeds is None else np.full(len(fold.test), np.nan)
-    begun, found = Prefixes.first_items(fold.test), list[Generated]()
+    begun, results = Prefixes.first_items(fold.test), list[Generated]()
     for seed in range(protocol.seed, protocol.seed + protocol.seeds):
         uniforms = uniform_draws(fold.test, protocol, seed)
-        made: Int32 | None = None
+        ready_items: Int32 | None = None
         if generator is not None:
             returned = np.asarray(generator(fitted, begun.histories(), protocol.k, uniforms))
             if why := why_no_items(returned, uniforms.shape, fold.n_items):
@@ -133,21 +133,21 @@ def generate(
                     f"the generator of {name} cannot be used: {why}",
                     hint="return a row per history, a column per step, and -1 after the end of a list",
                 )
-            made = returned.astype(np.int32)
+            ready_items = returned.astype(np.int32)
         elif protocol.how == "beam":
             assert isinstance(predictor, RowPredictor), "beam search needs rows"
-            made = predictor.search(begun, protocol.k, protocol.beam)
-        going = _Continuation(fitted, predictor, begun, protocol, uniforms, name, made)
+            ready_items = predictor.search(begun, protocol.k, protocol.beam)
+        going = _Continuation(fitted, predictor, begun, protocol, uniforms, name, ready_items)
         for _ in drive(going, protocol.steps()):
             pass
-        found.append(
+        results.append(
             Generated(
                 name, going.items, going.chances, bits, seed, going.times, fold.test, read.table if read else None
             )
         )
         if progress is not None:
             progress(len(fold.test))
-    return tuple(found)
+    return tuple(results)
 
 
 def _begun_with_sets(fitted: Any, seeds: Seeds, name: str, fold: SequenceFold, generator: Generator | None) -> SetSeeds:

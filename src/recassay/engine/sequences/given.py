@@ -150,9 +150,9 @@ def generated_by_system(fold: SequenceFold, generated: Systems) -> dict[str, lis
     Raise U124 if the arguments are not a fold of sequences and generated ones, I361 if these do not fit the fold.
     """
     require_sequence_fold(fold)
-    found: dict[str, list[Generated]] = {}
+    by_system: dict[str, list[Generated]] = {}
     for name, run in _named(generated, fold):
-        runs = found.setdefault(name, [])
+        runs = by_system.setdefault(name, [])
         if run.seed in {other.seed for other in runs}:
             raise UsageError(
                 "U109",
@@ -160,13 +160,13 @@ def generated_by_system(fold: SequenceFold, generated: Systems) -> dict[str, lis
                 hint="name the systems in a dict of name to generated sequences",
             )
         runs.append(_checked(fold, name, run))
-    if not found:
+    if not by_system:
         raise InputError(
             "I361",
             f"there are no generated sequences for the {len(fold.test):,} test sequences",
             hint="such as ra.sequences.score_sequences(fold, [generated, ...])",
         )
-    return found
+    return by_system
 
 
 def require_sequence_fold(fold: object) -> None:

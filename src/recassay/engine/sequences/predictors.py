@@ -180,7 +180,7 @@ class RowPredictor:
         one with the more probable beginning is kept, then the one with the lower item code.
         """
         distinct, number = seeds.distinct(items_only=self.items_only)
-        found = np.empty((distinct.size, k), np.int32)
+        sequences = np.empty((distinct.size, k), np.int32)
         for begin, end in blocks(distinct.size, max(1, NUMBERS // (self.vocabulary.size * width))):
             kept, n = seeds.take(distinct[begin:end]), end - begin
             bits = np.zeros((n, 1))  # of each kept sequence; ``kept`` has n times their number
@@ -194,8 +194,8 @@ class RowPredictor:
                 times = next_times(self.fitted, before, items)
                 kept = before.followed_by(items[:, None], None if times is None else times[:, None])
                 bits = np.take_along_axis(longer, best, axis=1)
-            found[begin:end] = kept.items.reshape(n, bits.shape[1], -1)[:, 0, 1:]
-        return found[number]
+            sequences[begin:end] = kept.items.reshape(n, bits.shape[1], -1)[:, 0, 1:]
+        return sequences[number]
 
 
 @dataclass(frozen=True, eq=False)

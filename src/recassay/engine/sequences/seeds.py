@@ -86,8 +86,8 @@ def read_seeds(seeds: Any, train: Sequences, items: TableSource = None) -> Seeds
     )
     if SEQUENCE not in frame.columns:
         frame = frame.with_columns(pl.Series(SEQUENCE, np.arange(frame.height)))
-    given = [name for name in (SEQUENCE, ITEM, *features) if name in frame.columns]
-    return Seeds(sequences, frame.select(given).rename({ITEM: "seed_item_id"}, strict=False), tuple(sets))
+    columns = [name for name in (SEQUENCE, ITEM, *features) if name in frame.columns]
+    return Seeds(sequences, frame.select(columns).rename({ITEM: "seed_item_id"}, strict=False), tuple(sets))
 
 
 def _frame(seeds: Any) -> pl.DataFrame:

@@ -151,9 +151,9 @@ def values_at_places(lists: AlignedBlock, k: int | None, values: NDArray[Any]) -
     rank = lists.rank if lists.listed_rank is None else lists.listed_rank
     query = row_groups(lists.start)
     inside = rank <= np.diff(offsets)[query]
-    found = np.zeros(int(offsets[-1]), values.dtype)
-    found[offsets[query[inside]] + rank[inside] - 1] = values[inside]
-    return found
+    at_places = np.zeros(int(offsets[-1]), values.dtype)
+    at_places[offsets[query[inside]] + rank[inside] - 1] = values[inside]
+    return at_places
 
 
 def ordered_by_popularity(counts: Int64) -> Int64:

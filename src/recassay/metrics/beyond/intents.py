@@ -216,10 +216,10 @@ class ERRIA(Satisfying, IntentMetric):
         discount = 1.0 / np.arange(1.0, places + 1)
         if self.normalise == "ideal":
             return np.minimum(ratio(self.gained(lists, gains, discount), self.best(lists, gains, discount)), 1.0)
-        found = self.weighted(lists, gains, discount)
+        gain = self.weighted(lists, gains, discount)
         if self.normalise == "most":
-            found = found / self._most()
-        return found
+            gain = gain / self._most()
+        return gain
 
     def _most(self) -> float:
         """Return the value of a list whose items all have the highest grade and every aspect; endless without k.

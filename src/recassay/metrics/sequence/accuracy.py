@@ -107,8 +107,8 @@ class SequenceMRR(PerSequence):
 
     def evaluate(self, block: SequenceBlock) -> Values:
         after = block.sequences[block.offsets[:-1] + 1]
-        found = block.items[:, : self.depth] == after[:, None]
-        return np.asarray(np.where(found.any(axis=1), 1.0 / (1 + found.argmax(axis=1)), 0.0))
+        is_next = block.items[:, : self.depth] == after[:, None]
+        return np.asarray(np.where(is_next.any(axis=1), 1.0 / (1 + is_next.argmax(axis=1)), 0.0))
 
 
 @dataclass(frozen=True, repr=False)

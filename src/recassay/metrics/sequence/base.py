@@ -122,9 +122,9 @@ class SequenceBlock:
     def matches(self) -> Matches:
         """Return how each generated item matches its reference (hit, number of occurrences, first place)."""
         shape = self.items.shape
-        found = Matches(np.empty(shape, np.bool_), np.empty(shape, np.int32), np.empty(shape, np.int32))
-        match(readonly(self.items), readonly(self.offsets), readonly(self.sequences), *found)
-        return found
+        matches = Matches(np.empty(shape, np.bool_), np.empty(shape, np.int32), np.empty(shape, np.int32))
+        match(readonly(self.items), readonly(self.offsets), readonly(self.sequences), *matches)
+        return matches
 
 
 GIVEN_AS = {

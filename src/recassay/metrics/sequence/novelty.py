@@ -106,14 +106,14 @@ class SequenceSerendipity(HitShare):
 
     def _is_obvious(self, block: SequenceBlock, items: Int32) -> Bool:
         """Return a mask (n, k) of items that the primitive recommender gives everyone, or for the same first item."""
-        given = block.known.popular if self.primitive == "popular" else block.known.primitive
-        assert given is not None, "a metric that uses the list requires it in ready()"
-        if given.ndim == 1:
-            return np.isin(items, given[: self.k_p or self.depth])
-        found = np.zeros(items.shape, np.bool_)
-        for column in given[block.begin : block.end, : self.k_p or self.depth].T:
-            found |= items == column[:, None]
-        return found
+        obvious = block.known.popular if self.primitive == "popular" else block.known.primitive
+        assert obvious is not None, "a metric that uses the list requires it in ready()"
+        if obvious.ndim == 1:
+            return np.isin(items, obvious[: self.k_p or self.depth])
+        mask = np.zeros(items.shape, np.bool_)
+        for column in obvious[block.begin : block.end, : self.k_p or self.depth].T:
+            mask |= items == column[:, None]
+        return mask
 
 
 @dataclass(frozen=True, repr=False)

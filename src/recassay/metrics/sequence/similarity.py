@@ -171,12 +171,12 @@ def matrix_of_pairs(fold: SequenceFold, table: Any) -> Any:
     if pairs["differ"].any():
         raise unusable("a pair is listed several times with different similarities")
     itself, apart = pairs.filter(pl.col("low") == pl.col("high")), pairs.filter(pl.col("low") != pl.col("high"))
-    own = np.ones(fold.n_items)
-    own[itself["low"].to_numpy()] = itself["value"]
+    diagonal = np.ones(fold.n_items)
+    diagonal[itself["low"].to_numpy()] = itself["value"]
     low, high = apart["low"].to_numpy(), apart["high"].to_numpy()
     every = np.arange(fold.n_items)
     places = np.concatenate([low, high, every]), np.concatenate([high, low, every])
-    entries = np.concatenate([apart["value"], apart["value"], own])
+    entries = np.concatenate([apart["value"], apart["value"], diagonal])
     return csr_array((entries, places), shape=(fold.n_items, fold.n_items))
 
 
@@ -199,12 +199,15 @@ def of_matrix(fold: SequenceFold, matrix: Any) -> Similarity:
     if why:
         raise unusable(why)
     known = np.ones(fold.n_items, np.bool_)
-    own = np.ascontiguousarray(given.diagonal(), np.float64)
+    diagonal = np.ascontiguousarray(given.diagonal(), np.float64)
     if not issparse(given):
-        return Similarity(own, known, lambda low, high: np.asarray(given[low, high]))
+        return Similarity(diagonal, known, lambda low, high: np.asarray(given[low, high]))
     stored = csr_array((np.ones(given.data.size), given.indices, given.indptr), given.shape)
     return Similarity(
-        own, known, lambda low, high: np.asarray(given[low, high]), lambda low, high: np.asarray(stored[low, high]) > 0
+        diagonal,
+        known,
+        lambda low, high: np.asarray(given[low, high]),
+        lambda low, high: np.asarray(stored[low, high]) > 0,
     )
 
 
