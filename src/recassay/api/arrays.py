@@ -141,7 +141,10 @@ def _blocks(table: Any) -> Iterator[tuple[int, Any]]:
 
 
 def _best(begin: int, block: Any, *, k: int | None) -> pl.DataFrame:
-    """Return the ``k`` best items of each row (None: all); of equal scores the one with the smaller id is better."""
+    """Return the ``k`` best items of each row of scores (None: all); of equal scores the smaller id is better.
+
+    ``block`` are some rows of a table of scores, and ``begin`` is the number of the first.
+    """
     if hasattr(block, "tocoo"):
         entries = block.tocoo()
         rows, columns, values = entries.row, entries.col, entries.data

@@ -127,7 +127,7 @@ def say(text: str) -> None:
 
 
 def say_remarks(log: Interactions) -> None:
-    """Print what findings would say about the file of a log to standard error."""
+    """Print the remarks on the file of a log (problems that its reader noted) to standard error."""
     for text in log.remarks.values():
         say(f"note: {text}.")
 

@@ -197,17 +197,17 @@ def reproduce(
     _common.say(f"The results are in {output / RESULT}")
 
 
-def _verdicts_table(found: "Reproduction") -> "RenderableType":
+def _verdicts_table(results: "Reproduction") -> "RenderableType":
     """Return a table of the verdict on every claim with our number and the paper's."""
     from recassay.report.tables.model import Cell, Column, ResultTable, Terminal
 
     rows = []
-    for verdict in found.verdicts:
-        claim = found.file.paper.claims[verdict.name]
+    for verdict in results.verdicts:
+        claim = results.file.paper.claims[verdict.name]
         added = " (added to the paper's claims)" if claim.added else ""
         rows.append(tuple(map(Cell, (verdict.word, claim.claim + added, verdict.ours, claim.of_paper))))
     columns = (Column("verdict", "name"), Column("claim", "name"), Column("ours"), Column("paper"))
-    return Terminal(ResultTable(columns, tuple(rows), found.file.paper.title))
+    return Terminal(ResultTable(columns, tuple(rows), results.file.paper.title))
 
 
 def _print_stored(name: str | None, check: bool, as_json: bool) -> None:

@@ -72,7 +72,8 @@ class UnitValues:
         A place is a data set, split, protocol, seed and design. ``metrics`` maps each metric to whether higher is
         better (None: it has no better direction); metrics that the file lacks are left out. ``units`` is the word for
         what is counted, if no protocol says it. ``progress`` is called with the number of metrics done and the number
-        of all metrics. Systems win and lose only where all of a place have the same units in the same order.
+        of all metrics. There is a chart of wins only where all systems of a place have the same units in the same
+        order.
         """
         columns = [metric for metric in metrics if metric in parquet_schema(self.path)]
         paired = {

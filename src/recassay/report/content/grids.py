@@ -221,7 +221,7 @@ def design_of(row: Row) -> str:
 
 
 def heading(place: Place, separator: str = ", ") -> str:
-    """Return the stated coordinates of results as text, but for the design of ranked lists as given."""
+    """Return the data set, split and so on of results as text, without the design if they are of ranked lists."""
     return place.text(separator, ["design"] if place.design == LISTS else [])
 
 

@@ -288,8 +288,8 @@ def short_names(systems: Iterable[str]) -> dict[str, str]:
 def _forms(name: str, every: list[str]) -> list[str]:
     """Return possible short forms of a model's name, the shortest first; ``every`` are the names of all systems.
 
-    They have more and more of the parameters that tell it from other systems. Any other name has one form, without its
-    middle.
+    Longer forms have more of the parameters that distinguish it from other systems. A name that is not that of a model
+    has one form, without its middle.
     """
     call = CALL.fullmatch(name)
     if call is None:

@@ -156,7 +156,7 @@ def _findings(findings: Iterable[Mapping[str, Any]], system: str) -> Iterator[tu
 
 
 def _flat(settings: Mapping[str, Any], head: str = "") -> dict[str, str]:
-    """Return nested settings as one mapping of texts, with dots in the names."""
+    """Return nested settings as a flat mapping of texts, with names such as ``judge.level``; ``head`` begins each."""
     flat: dict[str, str] = {}
     for key, value in settings.items():
         flat |= _flat(value, f"{head}{key}.") if isinstance(value, Mapping) else {f"{head}{key}": str(value)[:LONGEST]}

@@ -95,7 +95,10 @@ def means(grid: Grid, design: str) -> Exhibit:
 def _dots(
     name: str, title: str, caption: str, rows: Sequence[tuple[str, Grid, str, str]], facet: str | None = None
 ) -> Exhibit:
-    """Return a chart of means with intervals; ``rows`` are (setting, grid, system, design), ``facet`` has settings."""
+    """Return a chart of means with intervals; ``rows`` are (setting, grid, system, design).
+
+    ``facet`` names the column of settings, which has a panel for each of them; without it, the settings are not shown.
+    """
     numbers = [
         {
             **({facet: setting} if facet else {}), "system": system,

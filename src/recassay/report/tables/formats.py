@@ -146,9 +146,9 @@ PAPER = {"markdown": (markdown, "## {}\n\n", escape_markdown), "latex": (latex, 
 
 
 def paper(form: str, tables: Iterable[tuple[str, Sequence[ResultTable]]]) -> str:
-    """Return tables as Markdown or LaTeX, each below its heading, which may be empty.
+    """Return tables as Markdown or LaTeX, below their headings; ``tables`` are pairs of a heading and its tables.
 
-    A heading has one table, and in Markdown those of counts behind it.
+    A heading may be empty. LaTeX has only the first table of each heading, without the counts that follow.
     """
     write, heading, escape = PAPER[form]
     return "\n".join(

@@ -80,7 +80,7 @@ def _required(at_least: bool, allowed: float, rule: str) -> str:
 
 
 def gate_text(gate: Gate) -> RenderableType:
-    """Return the verdict, why it is suspicious, the criteria and the findings, for a terminal."""
+    """Return the verdict, the reasons if it is suspicious, the criteria and the findings, for a terminal."""
     made = gate_table(gate)
     reasons = [words(f"  {text}") for text in gate.suspicions]
     shown = Terminal(replace(made, title="", notes=made.notes[-1:]))
@@ -90,7 +90,7 @@ def gate_text(gate: Gate) -> RenderableType:
 
 
 def gate_markdown(gate: Gate) -> str:
-    """Return the verdict, why it is suspicious, and the criteria as Markdown."""
+    """Return the verdict, the reasons if it is suspicious, and the criteria as Markdown."""
     made = gate_table(gate)
     reasons = "".join(f"- {escape_markdown(text)}\n" for text in gate.suspicions)
     rows = markdown(replace(made, title="", notes=made.notes[-1:]))

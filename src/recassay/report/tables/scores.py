@@ -46,8 +46,9 @@ class ScoreTables:
     def means(self, *, counts: bool = False, grouped: bool = True) -> ResultTable:
         """Return a row per metric and system: mean, interval, n, difference to the reference, and p.
 
-        The reference is the baseline of the comparison, else the best system. With ``counts`` follow those that are not
-        0 in every row; in a narrow terminal they have a table of their own. With ``grouped``, a metric is named once.
+        The reference is the baseline of the comparison, else the best system. With ``counts``, columns of counts follow
+        (missing lists and so on), unless all are 0; a narrow terminal shows them in a second table. With ``grouped``,
+        only the first row of each metric names it.
         """
         counted = [name for name in COUNTS if counts and any(getattr(row, name) for row in self.scores.rows)]
         columns = ["mean", f"{wording.level(self.scores)} interval", "n"]

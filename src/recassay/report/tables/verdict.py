@@ -78,7 +78,7 @@ def findings_in_full(findings: Iterable[Finding], systems: Sequence[str] = ()) -
 def findings_block(
     findings: Iterable[Finding | Mapping[str, Any]], verdict: Verdict | None = None, *, folder: object = None
 ) -> RenderableType:
-    """Return the findings by code: with their text if they could change the verdict, else a line each.
+    """Return the findings, grouped by code: with their text if they could change the verdict, else one line per code.
 
     ``folder`` is that of the results, for a hint at the command that prints all findings.
     """

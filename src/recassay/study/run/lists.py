@@ -56,9 +56,9 @@ class ListRun(StudyRun[Fold, Run]):
 
     @functools.cached_property
     def groups(self) -> Callable[[str, str, str], Memberships]:
-        """Return a function from data set, ``users`` or ``items``, and column, to the groups that the column makes.
+        """Return a function ``load(dataset, kind, column)`` that reads the groups which a column makes.
 
-        Each column is read once.
+        ``kind`` is ``users`` or ``items``. Each column is read once.
         """
 
         def load(name: str, what: str, by: str) -> Memberships:
