@@ -180,13 +180,13 @@ def _adwin(
     hoeffding: bool,
     clock: int,
 ) -> Floats:
-    """Return a row per alarm: event, 1, first event still in the window, mean before and mean after.
+    """Return a row per alarm: event, kind, first event still in the window, mean before and mean after.
 
-    The means are those of the losses that the alarm drops from the window, and of those that it keeps. ``losses[j]`` is
-    the loss at event ``events[j]`` of the stream. The state is updated in place: row r of ``sums``, ``squares`` (of
-    deviations from the mean) and ``firsts`` (first event) has ``filled[r]`` buckets of 2^r losses each, the oldest
-    first; ``seen`` is the number of losses so far. The window is checked after every ``clock`` losses, at confidence
-    ``delta``, with the bound of Hoeffding if ``hoeffding``, else with that of the variance.
+    The kind is always 1 (drift). The means are those of the losses that the alarm drops from the window, and of those
+    that it keeps. ``losses[j]`` is the loss at event ``events[j]`` of the stream. The state is updated in place: row r
+    of ``sums``, ``squares`` (of deviations from the mean) and ``firsts`` (first event) has ``filled[r]`` buckets of 2^r
+    losses each, the oldest first; ``seen`` is the number of losses so far. The window is checked after every ``clock``
+    losses, at confidence ``delta``, with the bound of Hoeffding if ``hoeffding``, else with that of the variance.
     """
     alarms, found = np.empty((losses.size, 5)), 0
     for j in range(losses.size):

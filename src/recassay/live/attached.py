@@ -164,7 +164,7 @@ class AttachedModels:
         return content
 
     def _content(self) -> tuple[list[Any], dict[str, object]]:
-        """Return what a snapshot holds, and the objects that are left out of it, by name."""
+        """Return the objects in a snapshot, and those that are left out of it, by name."""
         states = {}
         for one in self.models:
             if one.stateful is not None:
@@ -176,7 +176,7 @@ class AttachedModels:
         return [{one.name: one.player for one in self.models}, states], self._left_out()
 
     def _left_out(self) -> dict[str, object]:
-        """Return what a snapshot leaves out: models before they learn, fitted ones in files, and those with a state."""
+        """Return, by name, the objects that a snapshot leaves out: unfitted and fitted models, and stateful ones."""
         return {
             f"{what} {one.name}": thing
             for one in self.models

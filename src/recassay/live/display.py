@@ -195,7 +195,7 @@ def _template(name: str) -> Any:
 
 
 def shell(content: str) -> str:
-    """Return the whole HTML page around a content; a script in it loads new content when events come."""
+    """Return the whole HTML page around ``content``; a script in it loads new content when events come."""
     home = files("recassay.report")
     style = "\n".join((home / name).read_text(encoding="utf-8") for name in ("page/page.css", "figures/figure.css"))
     return str(_template("shell.html.jinja").render(style=Markup(style), content=Markup(content)))

@@ -242,7 +242,7 @@ def _contents(frame: pl.DataFrame, segments: Sequence[str]) -> list[str]:
 
 
 def _in_years(column: pl.Expr, kind: pl.DataType) -> pl.Expr:
-    """Return an expression that is null for a date before the year 1 or after 9999, and unchanged for all else."""
+    """Return ``column``, but with null for dates before the year 1 or after 9999."""
     if not isinstance(kind, pl.Date | pl.Datetime):
         return column
     scale = PER_DAY[kind.time_unit] if isinstance(kind, pl.Datetime) else 1

@@ -37,7 +37,7 @@ class Judged(NamedTuple):
 
     @property
     def columns(self) -> NDArray[np.float64]:
-        """Return the columns that are summed: the scores, the number of clicks, and both rewards."""
+        """Return the table of values to sum, a row per exposure: the scores, the number of clicks, and both rewards."""
         return np.column_stack([self.values, self.clicked, self.rewards])
 
 

@@ -1,4 +1,4 @@
-"""A map from texts, given by two hashes, to whole numbers, and loops over it that depend on the order of events."""
+"""A map from texts (as two hashes each) to whole numbers, and compiled loops that use it in the order of events."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class Server:
         self.number, self.published = self.number + 1, time.monotonic()
 
     def health(self) -> dict[str, Any]:
-        """Return whether results are fresh, sources can be read and decisions were posted, as a document."""
+        """Return a dict that says whether results are fresh, sources can be read and decisions were posted."""
         age = time.monotonic() - self.published if self.number else None
         sources = [source.status(wall_clock()) for source in self.sources]
         notify = self.notify.status() if self.notify else None

@@ -88,7 +88,7 @@ class Simulation:
         return np.asarray(0.08 / (1 + np.exp(-normals(rng, (self.users,)))) * 2)
 
     def arms(self) -> NDArray[np.bool_]:
-        """Return whether each user is in the arm ``new``."""
+        """Return, for each user, whether the user is in the arm ``new``."""
         return np.asarray(uniforms(derive(self.seed, "live arms"), (self.users,)) < self.share)
 
     def batches(self, span: int = HOUR) -> Iterator[pl.DataFrame]:

@@ -65,7 +65,7 @@ class Source:
         """Close the source; by default there is nothing to close."""
 
     def status(self, now: int) -> dict[str, Any]:
-        """Return whether events can be read at wall time ``now``, and how long ago they last could, as a document."""
+        """Return a dict that says whether events can be read at wall time ``now``, and how long ago they last could."""
         state = "waiting" if self.problem else "ended" if self.at_end else "ok"
         return {
             "source": self.name, "state": state, "problem": self.problem,

@@ -245,7 +245,7 @@ class UserUnits:
     def close(self, upto: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         """Close the units whose counting time ended at ``upto`` (microseconds) or before.
 
-        Return when it ended, their arms, and their means (n, metrics).
+        Return (times at which it ended, arms, means) of these units; the means have a column per metric.
         """
         end = int(np.searchsorted(self.first[: self.size], upto - self.span, side="right"))
         closed = slice(self.n_closed, max(end, self.n_closed))

@@ -359,7 +359,7 @@ class LogTimes:
 
 
 def _positions(chunk: UserChunk) -> Positions:
-    """Return what the log rows of some users say about whether times are positions 1, 2, 3, ... rather than dates."""
+    """Return statistics of some users that tell whether times are positions 1, 2, 3, ... rather than dates."""
     log = Interactions.from_frame(chunk[LOG])
     assert log.timestamps is not None, "there is a column"
     return Positions.of(log.users, log.timestamps)

@@ -231,7 +231,7 @@ def shuffle_partitions(frame: DataFrame) -> int:
 
 
 def raise_if_mixed_ids(tables: Mapping[str, SparkTable]) -> None:
-    """Raise I403 where ids are numbers in one table and text in another."""
+    """Raise I403 if ids are numbers in one table and text in another."""
     for name in IDS:
         kinds = dict.fromkeys(one.kind(name) for one in tables.values() if name in one.columns)
         if len(kinds) > 1:

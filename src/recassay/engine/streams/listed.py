@@ -91,7 +91,7 @@ class BlockPopularity:
         return np.sort(self._key(self.items[rows], rows))
 
     def at(self, rows: Int64, items: Int32) -> Int64:
-        """Return how many users had taken ``items[i]`` before row ``rows[i]`` of the block, for each i."""
+        """Return, for each i, how many users had taken ``items[i]`` before row ``rows[i]`` of the block."""
         before = np.searchsorted(self._keys, self._key(items, rows))
         since = np.searchsorted(self._keys, self._key(items, np.zeros_like(rows)))
         return np.asarray(self.counts[items] + before - since)
@@ -103,7 +103,7 @@ class BlockPopularity:
         return int(counts[counts > 0].min(initial=np.iinfo(np.int64).max))
 
     def is_popular(self, rows: Int64, items: Int32, m: int) -> Bool:
-        """Return whether ``items[i]`` was among the ``m`` most popular items before row ``rows[i]``, for each i."""
+        """Return, for each i, whether ``items[i]`` was among the ``m`` most popular items before row ``rows[i]``."""
         keys, changes, _ = self.top(m)
         until = np.searchsorted(keys, self._key(items, rows), side="right")
         since = np.searchsorted(keys, self._key(items, np.zeros_like(rows)))

@@ -164,7 +164,7 @@ def rank_counted(
     row: Scores, item: int, own_score: Any, counts: tuple[Any, Any, Any], known: int, universe: int, consumed: Int32,
     order: Int32, lists: Int32, query: int,
 ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
-    """Return what :func:`rank_item` writes for a query (position, above, tied, candidates), and write its list.
+    """Return (position, above, tied, candidates) of a query, as :func:`rank_item` writes them; write its list.
 
     ``counts`` is what :func:`compare` counted in the scores of the known items, compared to ``own_score``, that of the
     query's item. ``consumed`` are the items that the user had.
