@@ -194,7 +194,7 @@ def few_in_overlap(
 
 
 def count_reading(alignment: Alignment, train: Interactions | None) -> CheckCounts:
-    """Return remarks on the files, signs of ranks in the scores, and the range of gains."""
+    """Return the counts that checks of the files need: remarks, signs that scores are ranks, and the range of gains."""
     run, truth = alignment.run, alignment.truth
     cut = [file.remarks["R012"] for file in (run, truth, train) if file is not None and "R012" in file.remarks]
     remarks = {

@@ -166,8 +166,8 @@ def unlisted_pairs(given: int, pairs: int) -> str | tuple[Severity, str] | None:
 def empty_sequences(generated: Generated) -> str | None:
     """Return a warning if a system generated nothing for some test sequences.
 
-    Its file is cut off, or it skipped first items. Such a sequence hits nothing, so it lowers precision. Metrics that
-    are undefined without items leave it out.
+    Its file may be cut off, or it skipped some first items. Such a sequence hits nothing, so it lowers precision.
+    Metrics that are undefined without items leave it out.
     """
     empty = generated.lengths == 0
     if not empty.any():

@@ -98,7 +98,7 @@ def _less(a: Float, b: Float) -> Float:
 
 
 def common_units(scores: ComparableScores, pair_metric: PairMetric) -> Bool:
-    """Return, for each unit (usually a user), whether it has a value for both systems of a pair."""
+    """Return a mask of the units (usually users) that have a value for both systems of a pair."""
     metric, a, b = pair_metric
     return ~(np.isnan(scores.values(a, metric)) | np.isnan(scores.values(b, metric)))
 

@@ -110,7 +110,7 @@ class UserTally:
     counts: Any
 
     def __add__(self, other: UserTally) -> UserTally:
-        """Return the tally of the users of both; the ids of the other's users are larger."""
+        """Return the values and counts of the users of both; all user ids of ``other`` are larger."""
         keys = dict.fromkeys([*self.columns, *other.columns])
         columns = {key: np.concatenate([self.column(key), other.column(key)]) for key in keys}
         return UserTally(concat_ids([self.units, other.units]), columns, self.counts + other.counts)

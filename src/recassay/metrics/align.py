@@ -97,7 +97,7 @@ class AlignmentCounts:
 
 
 def joined(join: Callable[[Any, Any], Any], mine: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return two mappings as one; ``join`` makes one value of the two that a name has in both.
+    """Return two mappings as one; ``join`` combines the two values of a key that both have.
 
     >>> joined(min, {"a": 3, "b": 1}, {"a": 2, "c": 5})
     {'a': 2, 'b': 1, 'c': 5}
@@ -241,7 +241,7 @@ class AlignedBlock:
         return self._memo[key]
 
     def is_relevant(self, relevant_from: float) -> Bool:
-        """Return whether each mark (judged item in a list) is relevant: its gain is at least ``relevant_from``."""
+        """Return a mask of the relevant marks (judged items in lists): their gain is at least ``relevant_from``."""
         return self.remember(("marks", relevant_from), lambda: self.grade >= relevant_from)  # type: ignore[return-value]
 
     def relevant(self, relevant_from: float) -> Int64:

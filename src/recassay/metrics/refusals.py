@@ -39,9 +39,10 @@ class SharedIds:
 
     @classmethod
     def of(cls, alignment: Alignment) -> SharedIds:
-        """Return whether some list of a run holds a judged item, with ids of run and truth to compare if none does.
+        """Return what shows whether a run and its truth share ids.
 
-        Lists are read only until a block has a judged item. The run may hold only some of the users.
+        If no list of the run holds a judged item, these are ids of both sides to compare. Lists are read only until a
+        block has a judged item. The run may hold only some of the users.
         """
         run, truth = alignment.run, alignment.truth
         hit = any(alignment.block(*cut).rank.size for cut in blocks(alignment.match.size, FIRST_LOOK))

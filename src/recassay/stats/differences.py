@@ -67,7 +67,10 @@ class Differences:
 
     @cached_property
     def matrix(self) -> Float:
-        """Return the differences (n, m) in column order, so that a column's sum does not depend on other columns."""
+        """Return the differences (n, m), stored column by column.
+
+        So the sum of a column does not depend on other columns.
+        """
         if self.pairs is None:
             return np.asfortranarray(self.columns)
         with np.errstate(invalid="ignore"):  # infinity minus infinity is undefined

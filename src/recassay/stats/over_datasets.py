@@ -47,7 +47,7 @@ class Friedman:
 
 
 def friedman(table: Float, *, alpha: float = 0.05, higher_is_better: bool = True) -> Friedman:
-    """Return Friedman's test of a table (blocks, systems), at least 2 by 3: whether the mean ranks of systems differ.
+    """Return Friedman's test that the mean ranks of systems differ, from a table (blocks, systems) of at least 2 by 3.
 
     chi-square = (k - 1) sum_j (R_j - N (k + 1) / 2)^2 / (sum of squared ranks - N k (k + 1)^2 / 4), F = (N - 1) chi2 /
     (N (k - 1) - chi2), critical difference = q_alpha sqrt(k (k + 1) / (6 N)). If all systems tie in every block, p = 1.

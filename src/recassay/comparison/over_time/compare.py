@@ -45,7 +45,7 @@ WIDE = 10  # bounds more than this many times as wide as the last bounds are not
 
 
 class Duel(NamedTuple):
-    """Two systems on a stream: their part of :attr:`OverTime.curve`, and their ``row`` about all events."""
+    """The comparison of two systems on a stream: their rows of :attr:`OverTime.curve`, and their row of the summary."""
 
     curve: pl.DataFrame
     row: Mapping[str, Any]

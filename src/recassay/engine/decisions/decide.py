@@ -45,7 +45,7 @@ class Decision:
 
     ``verdict`` is the answer in short, ``across`` ranks systems over data sets, ``consistency`` compares the orders of
     systems between these places, ``power`` has the number of users needed in each place, and ``sudden_deaths`` has
-    results of Sudden Death, keyed by name. ``unit`` is the word for what has a value.
+    results of Sudden Death, keyed by name. ``unit`` is the word for what has a value, such as user.
     """
 
     compared: PlaceComparisons

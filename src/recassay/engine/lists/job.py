@@ -121,7 +121,7 @@ class Job:
         return replace(self, metrics=metrics)
 
     def with_train(self, train: Interactions) -> Job:
-        """Return a copy with ``train`` as the training log: another one, or the rows of some of its users."""
+        """Return a copy with ``train`` as the training log, for example the rows of only some users."""
         return replace(self, context=replace(self.context, train=train))
 
     def measure(

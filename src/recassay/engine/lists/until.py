@@ -52,7 +52,7 @@ Rows = Int64
 class Until(CheckedOptions):
     """The precision at which the draw of users stops: ``width`` is the largest half-width of any interval.
 
-    Users are drawn from ``strata`` groups by activity.
+    Users are drawn from ``strata`` groups of users with similar activity.
     """
 
     width: float

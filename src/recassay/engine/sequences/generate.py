@@ -69,7 +69,7 @@ def generate(
 
     With ``seeds``, these first items are continued instead of those of test sequences: an item id, a list of ids, of
     (item, user) or of (item, user, time), or a table. Then ``fold`` may be the training sequences alone, and
-    ``found[0].frame()`` has the generated items with ids.
+    ``frame()`` of a result has the generated items with ids.
 
     A seed in a table need not be an item. A column that is a column of ``items``, a table of item features, makes it
     stand for all items with that feature; a seed with neither item nor feature stands for all items. The next

@@ -135,7 +135,7 @@ class AspectMetric(WithAspects, Accuracy):
     no_formula: ClassVar[str] = "the credit of an item depends on the aspects of the items above it"
 
     def is_relevant(self, lists: AlignedBlock) -> Bool:
-        """Return, for each row of the truth that belongs to the block, whether its item is relevant."""
+        """Return a mask of the rows of the truth that belong to the block: True where the item is relevant."""
         return np.asarray(lists.truth.gains[lists.truth_rows] >= self.relevant_from)
 
     def judgeable(self, lists: AlignedBlock) -> Bool:

@@ -85,10 +85,10 @@ class StreamMoments(Protocol):
         """Return the popularity of each recommended item (row of the run) at the time of its list."""
 
     def listed_unexpected(self, m: int) -> Bool:
-        """Return whether each recommended item (row of the run) is new to the user and not among the m most popular."""
+        """Return a mask of recommended items (rows of the run) new to their user and not among the m most popular."""
 
     def chosen_unexpected(self, m: int) -> Bool:
-        """Return whether the item of each event is new to the user and not among the m most popular items."""
+        """Return a mask of the events whose item is new to the user and not among the m most popular items."""
 
 
 def item_codes(lists: AlignedBlock, k: int | None, recoding: Recoding) -> Int32:

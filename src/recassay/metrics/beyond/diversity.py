@@ -74,8 +74,8 @@ class Diversity(ListMetric):
 
     ``distance``: ``jaccard``, 1 - |A and B| / |A or B| of their features; ``cosine``, 1 - |A and B| / sqrt(|A| |B|);
     ``training``, the cosine distance of the sets of training users who had the items; ``given``, a table of distances
-    between items of the training log (``distances=`` in Python). ``bare`` items, which have no features or users to
-    measure by, are ``distant`` from all others (1), or are ignored (``skip``).
+    between items of the training log (``distances=`` in Python). ``bare`` says what becomes of items that have no
+    features, or no training users: they are ``distant`` from all others (1), or are ignored (``skip``).
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"items"})

@@ -40,7 +40,10 @@ class ExpectedItems:
         return cls(row_groups(offsets) * train.n_items + items, popular)
 
     def is_unexpected(self, user: Int32, item: Int32) -> Bool:
-        """Return whether each item is unexpected for the user in the same row; both are codes of the training log."""
+        """Return a mask of the items that are unexpected for the user in the same row.
+
+        Users and items are codes of the training log.
+        """
         number = user.astype(np.int64) * (self.popular.size - 1) + item
         at = np.searchsorted(self.owned, number)
         owned = (np.append(self.owned, -1)[at] == number) & (user >= 0) & (item >= 0)
