@@ -105,7 +105,7 @@ def trial(
 
 
 class Experiment(Named):
-    """Base of experiments: a frozen description that, called on fitted systems, returns tables with a figure."""
+    """Base of experiments: an object with parameters that, called on a :class:`Trial`, returns tables with a figure."""
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
         """Run the experiment on the fold and the systems in ``trial``; return tables with a figure (exhibits)."""

@@ -163,7 +163,7 @@ class Costs(Experiment):
     def seen_from(self, base: str, rerankers: dict[str, FittedReranker], trial: Trial) -> TradeOff:
         """Return the trade-off of some re-rankers of the system ``base``, at every weight, relative to ``base``.
 
-        ``rerankers`` are these re-rankers, by name.
+        ``rerankers`` maps the names of these re-rankers to the fitted re-rankers.
         """
         placed = {
             f"{name} {weight:g}": (name, weight)

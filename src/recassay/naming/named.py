@@ -175,7 +175,10 @@ class Named(metaclass=_ChecksCalls):
         """Raise the error that :meth:`refuse` returns if the parameters do not go together; subclasses override it."""
 
     def refuse(self, parameter: str, why: str, hint: str = "") -> UsageError:
-        """Return the error U102 for the value of a parameter; ``why`` completes a sentence that begins with it."""
+        """Return the error U102 for the value of a parameter.
+
+        ``why`` says what is wrong with it, and follows the parameter and its value in the message.
+        """
         what = f"{parameter}={getattr(self, parameter)!r}: {why}"
         return UsageError(
             "U102", what, where=str(self), hint=hint or f"recassay explain {self.name} lists its valid values"

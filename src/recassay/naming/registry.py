@@ -180,7 +180,7 @@ class Registry(Generic[Thing]):
 
     @functools.cached_property
     def _module_names(self) -> tuple[str, ...]:
-        """Return the names of the modules of the package."""
+        """Return the names of the modules in the package that holds the built-in things."""
         home = importlib.import_module(self.package)
         return tuple(module.name for module in pkgutil.walk_packages(home.__path__, f"{self.package}."))
 

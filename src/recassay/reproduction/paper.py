@@ -144,7 +144,7 @@ class PaperClaim(ConfigSection):
 
     @property
     def added(self) -> bool:
-        """Return whether the claim is not the paper's; ``where`` then says "not in the paper" or "the abstract"."""
+        """Return whether we added the claim: ``where`` says that it is not in the paper, or not in the abstract."""
         return self.where.startswith("not in the ")
 
     @property

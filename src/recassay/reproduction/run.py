@@ -40,7 +40,7 @@ class Reproduction:
     lock: Mapping[str, Any]
 
     def added(self, verdict: ClaimVerdict) -> bool:
-        """Return whether a verdict is on a claim that is not the paper's."""
+        """Return whether a verdict is on a claim that we added to the paper's."""
         return self.file.paper.claims[verdict.name].added
 
     def to_dict(self) -> dict[str, Any]:

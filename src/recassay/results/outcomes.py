@@ -186,7 +186,8 @@ class Outcomes(Displayable):
     def from_frame(cls, frame: pl.DataFrame, system: str, *, events: int, **about: Any) -> Outcomes:
         """Return outcomes from a table as :meth:`frame` returns it.
 
-        All columns except event, user_id and timestamp are metrics. ``about`` are other fields of the outcomes.
+        All columns except event, user_id and timestamp are metrics. ``events`` is the length of the stream, and
+        ``about`` are other fields of the outcomes.
         """
         if EVENT not in frame.columns:
             raise InputError(

@@ -101,7 +101,7 @@ class Grid:
         return next(iter(shared), None)
 
     def beaten(self, design: str, system: str) -> list[str]:
-        """Return the systems that a system is significantly better than; with a baseline, at most the baseline."""
+        """Return the systems that ``system`` is significantly better than; with a baseline, only that is compared."""
         baseline = self.baseline(design)
         others = self.systems if baseline is None else (baseline,)
         return [other for other in others if self.beats(design, system, other)]

@@ -130,7 +130,8 @@ def _changed_verdict(lead: Lead, other: Recheck) -> str:
 def _changed_verdicts(leads: Sequence[Lead], names: Mapping[Place, str]) -> Iterable[str]:
     """Yield a sentence for each finding that changes the verdict, except the one that the headline mentions.
 
-    It changes the verdict if the verdict is another without the users or ties that the finding names.
+    A finding changes the verdict if the verdict is another without the users or ties that the finding names. ``names``
+    are the names of places (data set, split and so on).
     """
     turned = [(lead, other) for lead in leads for other in lead.turned]
     for lead, other in turned[1:] if len(leads) == 1 and leads[0].difference else turned[:MAX_NAMED]:

@@ -218,7 +218,10 @@ class Terminal:
             yield words(note, "dim")
 
     def _parts(self, widths: Sequence[int], width: int) -> list[list[int]]:
-        """Return the columns of each of the tables that fit the width; all begin with the first columns of names."""
+        """Return the column numbers of each table that a table too wide for ``width`` is divided into.
+
+        ``widths`` are those of the columns. Every table begins with the first columns of names.
+        """
         number = [column.kind == "number" for column in self.table.columns]
         needed = [wide if right else min(wide, LEAST) for wide, right in zip(widths, number, strict=True)]
         first = number.index(True) if any(number) else len(number)

@@ -265,7 +265,7 @@ def conclusions_text(conclusions: FinishedConclusions) -> RenderableType:
 
 
 def _ranks_table(ranking: FinishedRanking) -> ResultTable:
-    """Return a row per system with its rank under each rule that combines data sets.
+    """Return a row per system with its rank under each rule that combines data sets, such as the mean rank.
 
     A last row has the share of resamples in which the winner is first.
     """

@@ -89,7 +89,7 @@ class AnyPlan:
         return dataclasses.replace(self, metrics={heading: self.metrics[heading] for heading in headings})
 
     def for_data(self, name: str) -> Self:
-        """Return the plan with only the metrics that a data set can have: without features of items some cannot be."""
+        """Return the plan with only the metrics that can be computed on a data set: some need features of items."""
         lacks = self.data[name].items is None
         return self.with_metrics(name for name, one in self.metrics.items() if not (lacks and "items" in one.needed))
 

@@ -165,7 +165,7 @@ def _unscorable(run: Run, cell: StudyCell, fold: Any, answers: Mapping[str, Any]
 
 
 def small_fold(fold: Fold, users: int = USERS, items: int = ITEMS) -> Fold:
-    """Return the fold reduced to its first test users and their most frequent items, with new codes.
+    """Return the fold reduced to its first test users and their most frequent items, which are numbered again from 0.
 
     Users with training events come first, and users without any among these items are left out. If no test user has
     any, other users' training events are kept. A fold with fewer users and items stays the same.

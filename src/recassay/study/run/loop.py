@@ -281,7 +281,7 @@ class StudyRun(ABC, Generic[AFold, Answer]):
             self.record.note_time(cell, system, what, self.store.times(key))
 
     def _listener(self, name: str, note: Callable[[], None]) -> Listener:
-        """Return a function that reports the progress of system ``name`` and calls ``note`` to store its time."""
+        """Return a function that reports the progress of system ``name`` and calls ``note``, which stores its time."""
 
         def listener(text: str, done: int, of: int) -> None:
             note()
@@ -329,7 +329,7 @@ class StudyRun(ABC, Generic[AFold, Answer]):
         return replace(self, plan=self.plan.with_metrics(headings))
 
     def drop_metrics(self, headings: Collection[str]) -> None:
-        """Leave out metrics from here on."""
+        """Remove metrics from the rest of the run."""
         if headings:
             self.plan = self.plan.with_metrics([one for one in self.plan.metrics if one not in headings])
 

@@ -289,7 +289,7 @@ class Record:
     def work(self, memo: Memo) -> tuple[str, ...]:
         """Return sentences on what was computed, one for each system, and on what was taken from the folder.
 
-        ``memo`` counts intervals and tests.
+        ``memo``, the cache of intervals and tests, counts those that were computed and those that were taken.
         """
         lines = [
             f"{name} was fitted and answered on {format_count(folds, 'fold')}: "

@@ -141,7 +141,7 @@ class StreamRun(StudyRun[StreamFold, Outcomes]):
         return None if path is None else Outcomes.read(path)
 
     def note_times(self, cell: StudyCell, system: str, keys: Mapping[str, str]) -> None:
-        """Record how long each step of a system took, and its queries and updates."""
+        """Record how long each step of a system took, and its queries and updates; ``keys`` maps a step to its key."""
         super().note_times(cell, system, keys)
         for key in keys.values():
             if noted := self.store.times(_calls(key)):
