@@ -164,8 +164,8 @@ def credit_sums(
     elif limited or table.shape[1] <= SHALLOW:
         jointly = np.ones(n, np.bool_)
     else:
-        jointly = _cheap(groups, table.shape[1])
-    jointly = jointly & (groups.relevant > 1) & ~_too_long(groups, table.shape[1])
+        jointly = _has_cheap_variance(groups, table.shape[1])
+    jointly = jointly & (groups.relevant > 1) & ~_ties_take_too_long(groups, table.shape[1])
     # With ties and replacement the separate means over positions are exact; the joint walk adds the covariances.
     by_place = has_ties & again
     if again:
@@ -216,7 +216,7 @@ def sampled_values(
     return value
 
 
-def _states(groups: TargetSets, ranks: int) -> Float:
+def _states_per_step(groups: TargetSets, ranks: int) -> Float:
     """Return, for each group, about how many states :func:`_joint.joint_moments` keeps at each step."""
     sampled = groups.drawn < groups.pool
     return np.where(sampled, np.minimum(ranks, 10 * np.sqrt(groups.drawn) + 1), 1.0)
@@ -226,27 +226,27 @@ def _ties_are_long(groups: TargetSets, ranks: int) -> Bool:
     """Return, for each group, whether positions within ties cost more steps than joint moments without ties."""
     positions = np.add.reduceat(np.append(groups.tied + 1.0, 0.0), groups.offsets[:-1])
     steps = positions * np.minimum(ranks, groups.drawn + 1)
-    return np.asarray(steps > groups.relevant * _states(groups, ranks) ** 2)
+    return np.asarray(steps > groups.relevant * _states_per_step(groups, ranks) ** 2)
 
 
-def _room(groups: TargetSets, ranks: int) -> Float:
+def _candidates_in_reach(groups: TargetSets, ranks: int) -> Float:
     """Return, for each relevant item, how many candidates of its tie can be above it at a rank with credit."""
     return np.minimum(np.minimum(groups.tied, groups.drawn[row_groups(groups.offsets)]), ranks)
 
 
-def _too_long(groups: TargetSets, ranks: int) -> Bool:
+def _ties_take_too_long(groups: TargetSets, ranks: int) -> Bool:
     """Return, for each group, whether ties of several relevant items take too many steps for joint moments."""
-    steps = np.where(groups.ties > 0, (groups.ties + 1) * (_room(groups, ranks) + 1) ** 2, 0.0)
+    steps = np.where(groups.ties > 0, (groups.ties + 1) * (_candidates_in_reach(groups, ranks) + 1) ** 2, 0.0)
     return np.asarray(np.maximum.reduceat(np.append(steps, 0.0), groups.offsets[:-1]) > _joint.WORK)
 
 
-def _cheap(groups: TargetSets, ranks: int) -> Bool:
+def _has_cheap_variance(groups: TargetSets, ranks: int) -> Bool:
     """Return, for each group, whether its second moment takes at most STEPS steps to compute.
 
     A group is a set of relevant items ranked among the same candidates, and ``ranks`` is the number of ranks with
     credit.
     """
-    states, room, of = _states(groups, ranks), _room(groups, ranks), row_groups(groups.offsets)
+    states, room, of = _states_per_step(groups, ranks), _candidates_in_reach(groups, ranks), row_groups(groups.offsets)
     of_ties = np.where(groups.tied > 0, states[of] ** 2 * np.where(groups.ties > 0, room**2, room), 0.0)
     work = groups.relevant * states**2 + np.bincount(of, weights=of_ties, minlength=groups.owner.size)
     return np.asarray(work <= STEPS)

@@ -58,7 +58,7 @@ def verdict(document: dict[str, Any]) -> str:
         rule = min(decided, key=lambda one: one["decided"]["time"])
         then = decision_text(rule["decided"], unit)
         later = rule["units"] > rule["decided"]["n"]
-        return f"{then} Now, after {rule['units']:,} {unit}s: {_how_large(rule)}." if later else then
+        return f"{then} Now, after {rule['units']:,} {unit}s: {_differences_and_bound(rule)}." if later else then
     level = document["settings"]["alpha"]
     sure = [one for one in document["comparisons"] if one["p_adjusted"] is not None and one["p_adjusted"] <= level]
     if sure:
@@ -77,10 +77,10 @@ def verdict(document: dict[str, Any]) -> str:
 def decision_text(decision: dict[str, Any], unit: str) -> str:
     """Return a sentence about a decision of a rule, with the differences and the rule's bound at that time."""
     head = f"Decided: {decision['rule']}, at {moment(decision['time'])} after {decision['n']:,} {unit}s"
-    return f"{head}: {_how_large(decision)}."
+    return f"{head}: {_differences_and_bound(decision)}."
 
 
-def _how_large(row: dict[str, Any]) -> str:
+def _differences_and_bound(row: dict[str, Any]) -> str:
     """Return the differences of the arms and the bound of a rule as text."""
     plain, adjusted, low = (cell(row[name]) for name in ("difference", "adjusted", "low"))
     return f"a difference of {plain} (adjusted {adjusted}), at least {low}"
@@ -115,7 +115,7 @@ def tables(document: dict[str, Any], *, recent: bool) -> dict[str, ResultTable]:
     pairs = [count("n", "interactions"), count("only_a", "first ahead"), count("only_b", "second ahead")]
     means = document["models"]["means"].items()
     return {
-        "arms": table(_arms(document), [name("arm"), METRIC, count("exposures"), *arms]),
+        "arms": table(_rows_of_arms(document), [name("arm"), METRIC, count("exposures"), *arms]),
         "comparisons": table(
             document["comparisons"],
             [PAIR, METRIC, count("n", "units"), DIFFERENCE, ADJUSTED, BOUNDS, Field("p_adjusted", "p (Holm)", p_value)],
@@ -137,7 +137,7 @@ def tables(document: dict[str, Any], *, recent: bool) -> dict[str, ResultTable]:
     }  # fmt: skip
 
 
-def _arms(document: dict[str, Any]) -> list[Row]:
+def _rows_of_arms(document: dict[str, Any]) -> list[Row]:
     """Return a row per arm and metric: means over closed exposures, recent means, and means over units with bounds."""
     return [
         {**row, **{key: content["windows"][f"last {key}"]["metrics"][metric] for key in ("hour", "day")}}

@@ -163,11 +163,11 @@ def read_rules(given: RuleSource, where: str = "rules") -> tuple[Rule, ...]:
     if isinstance(given, str | Path):
         if Path(given).suffix not in (".yaml", ".yml"):
             return (parse_rule(str(given)),)
-        given, where = _rows(Path(given)), str(given)
+        given, where = _rules_in_file(Path(given)), str(given)
     return tuple(rule for one in given for rule in read_rules(one, where))
 
 
-def _rows(path: Path) -> list[Any]:
+def _rules_in_file(path: Path) -> list[Any]:
     """Return the rules in a YAML file as texts or dicts, not parsed yet."""
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -93,7 +93,7 @@ class SparkLog(Remote):
         A partition has all rows of some users, or with ``whole="item"`` all rows of some items.
         """
         log = self._transposed() if whole == "item" else self
-        of = (lambda part: look(_turned(part))) if whole == "item" else look
+        of = (lambda part: look(_users_and_items_exchanged(part))) if whole == "item" else look
         found: Found | None = log.summed(lambda part: of(part.log))
         return of(log._empty()) if found is None else found
 
@@ -136,10 +136,10 @@ class SparkLog(Remote):
         log, sieves = self, list[tuple[Filter, Any]]()
         for one in filters:
             sieves.append((one, one.facts(log)))
-            log = log.where(partial(_kept, *sieves[-1]))
+            log = log.where(partial(_kept_by, *sieves[-1]))
         removed: dict[str, int] = {}
         if sieves:
-            for one, (rows, users, without) in zip(filters, self.total(partial(_sieved, sieves)), strict=True):
+            for one, (rows, users, without) in zip(filters, self.total(partial(_filter_counts, sieves)), strict=True):
                 if rows == sum(without.values()):
                     raise one.nothing_kept(rows, users)
                 removed = add_counts(removed, without)
@@ -285,7 +285,7 @@ def _sequence_rows(sequencer: Sequencer, part: UserRows) -> pl.DataFrame | None:
     return frame.select(one for one in (SEQUENCE, USER, ITEM, POSITION, TIMESTAMP) if one in frame.columns)
 
 
-def _turned(log: Interactions) -> Interactions:
+def _users_and_items_exchanged(log: Interactions) -> Interactions:
     """Return a log with users and items exchanged."""
     return replace(
         log,
@@ -296,12 +296,12 @@ def _turned(log: Interactions) -> Interactions:
     )
 
 
-def _kept(filter_: Filter, facts: Any, log: Interactions) -> Rows:
+def _kept_by(filter_: Filter, facts: Any, log: Interactions) -> Rows:
     """Return a mask of the rows of some users that a filter keeps; ``facts`` are what it needs of the whole log."""
     return filter_.kept(log, facts)[0]
 
 
-def _sieved(sieves: Sequence[tuple[Filter, Any]], log: Interactions) -> Sums:
+def _filter_counts(sieves: Sequence[tuple[Filter, Any]], log: Interactions) -> Sums:
     """Return, for each filter, the numbers of rows and users before it, and of the rows that it removes by reason.
 
     The filters are applied in order. ``sieves`` are pairs of a filter and the facts about the whole log that it needs.

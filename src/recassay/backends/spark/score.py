@@ -64,7 +64,7 @@ def score_tables(request: ScoreRequest) -> Scores:
         truth, population[POPULATION] = _of_known_users(truth, others.get(TRAIN))
         others[TRUTH] = truth
     with report_stages(spark, job.progress, "reading truth and log"):
-        job = _settled(replace(job, context=_context(request, others)), truth, reading.negative)
+        job = _with_truth_statistics(replace(job, context=_context(request, others)), truth, reading.negative)
     origins = {name: TableOrigin(one.where, one.remarks) for name, one in (others | runs).items()}
     in_task = replace(job, threads=1, progress=None)
     task = ScoringTask(in_task, tuple(runs), origins, reading.nan, request.keeps_scores, reading.negative)
@@ -206,7 +206,7 @@ def _runs_at(path: str | Path) -> list[tuple[str, str | Path]]:
     return [(Path(str(path)).stem, path)]
 
 
-def _settled(job: Job, truth: SparkTable, negative: str) -> Job:
+def _with_truth_statistics(job: Job, truth: SparkTable, negative: str) -> Job:
     """Return the scoring job with the metric parameters filled in that depend on the whole truth.
 
     An example is the largest gain. ``negative`` says what is done with negative gains of the truth, such as ``error``.

@@ -61,12 +61,12 @@ def summed(tables: Mapping[str, SparkTable], look: Callable[[UserChunk], Any]) -
     def sums(chunks: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
         yield from _sum_of(map(look, chunks))
 
-    return _together(map_users(tables, sums, f"{PART} binary"))
+    return _sum_of_packed(map_users(tables, sums, f"{PART} binary"))
 
 
 def summed_batches(frame: DataFrame, look: Callable[[pl.DataFrame], Any]) -> Any:
     """Apply ``look`` to the rows of a Spark table, partition by partition, and return the sum of the results."""
-    return _together(_sums(frame, lambda batch: look(pl.DataFrame(batch))))
+    return _sum_of_packed(_sums(frame, lambda batch: look(pl.DataFrame(batch))))
 
 
 def _sums(frame: DataFrame, look: Callable[[pyarrow.RecordBatch], Any]) -> DataFrame:
@@ -79,7 +79,7 @@ def _sums(frame: DataFrame, look: Callable[[pyarrow.RecordBatch], Any]) -> DataF
     return frame.mapInArrow(carry_errors(sums), f"{PART} binary")
 
 
-def _together(packed: DataFrame) -> Any:
+def _sum_of_packed(packed: DataFrame) -> Any:
     """Return the sum of the values that tasks computed, in a table of packed values; None if there are none."""
     if shuffle_partitions(packed) > TOGETHER:
         packed = _sums(
