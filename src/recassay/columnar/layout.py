@@ -39,11 +39,8 @@ def chosen_rows(rows: Any, n: int) -> NDArray[np.int64]:
     if array.ndim == 1 and not array.size:
         return np.empty(0, np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu" or array.min() < 0 or array.max() >= n:
-        raise UsageError(
-            "U102",
-            f"rows must be numbers from 0 to {n - 1:,} or a mask of {n:,} values, got {rows!r:.80}",
-            where="take",
-        )
+        what = f"rows must be numbers from 0 to {n - 1:,} or a mask of {n:,} values, got {rows!r:.80}"
+        raise UsageError("U102", what, where="take")
     return array
 
 
