@@ -77,7 +77,10 @@ class OrderSwap:
 
 @dataclass(frozen=True, repr=False)
 class Consistency(Displayable):
-    """Agreement of all pairs of orders, the swaps between them, and the options they were computed with."""
+    """Agreement between orders of systems, the pairs of systems that swap places, and the options used.
+
+    There is a row for each pair of orders, such as those by two metrics or on two data sets.
+    """
 
     rows: tuple[Agreement, ...]
     swaps: tuple[OrderSwap, ...]
@@ -86,11 +89,14 @@ class Consistency(Displayable):
     seed: int
 
     def frame(self) -> pl.DataFrame:
-        """Return a row per comparison of two orders: coordinate, its two values, setting of all others, agreement."""
+        """Return a row per pair of orders of systems: how far they agree, and in which coordinate they differ."""
         return frame_of(self.rows, Agreement)
 
     def swapped(self) -> pl.DataFrame:
-        """Return a row per pair of systems that changes order, the most certain first."""
+        """Return a row per pair of systems that is in one order by one value of a coordinate, reversed by another.
+
+        The most certain reversals come first.
+        """
         return frame_of(sorted(self.swaps, key=lambda one: -one.share), OrderSwap)
 
     def to_dict(self) -> dict[str, Any]:

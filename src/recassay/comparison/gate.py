@@ -192,7 +192,7 @@ def against_baseline(scores: Scores, metric: str, margin: Margin, level: float, 
         return replace(criterion, verdict="pass", low=0.0, high=0.0, why="the same value for every user")
     scale = largest_magnitude(candidate, baseline)
     more = _mean(allowance) - scale, _mean(allowance) + scale
-    return _decided(criterion, headroom, None, level, scale, more)
+    return _with_verdict(criterion, headroom, None, level, scale, more)
 
 
 def within_limit(scores: Scores, limit: Limit, level: float) -> Criterion:
@@ -211,14 +211,14 @@ def within_limit(scores: Scores, limit: Limit, level: float) -> Criterion:
     defined = ~np.isnan(values)
     headroom = limit.sign * (values[defined] - limit.value)
     weights = None if weights is None else weights[defined]
-    return _decided(criterion, headroom, weights, level, largest_magnitude(values))
+    return _with_verdict(criterion, headroom, weights, level, largest_magnitude(values))
 
 
 def _mean(values: Values, weights: Values | None = None) -> float:
     return float(means(values[:, None], None if weights is None else weights[:, None])[0])
 
 
-def _decided(
+def _with_verdict(
     criterion: Criterion,
     headroom: Values,
     weights: Values | None,

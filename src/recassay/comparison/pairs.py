@@ -70,7 +70,7 @@ class PairedUnits:
     @property
     def differences(self) -> Float:
         """Return the contribution of each unit (usually a user) to the difference of the means."""
-        return _less(self.shares_a, self.shares_b)
+        return _difference(self.shares_a, self.shares_b)
 
 
 def pair_up(scores: ComparableScores, pair_metric: PairMetric) -> PairedUnits:
@@ -85,13 +85,15 @@ def pair_up(scores: ComparableScores, pair_metric: PairMetric) -> PairedUnits:
     return PairedUnits(
         pair_metric=pair_metric,
         dropped=int(keep.size - np.count_nonzero(keep)),
-        shares_a=_shares(values_a, _kept(scores.weights(a, metric), keep)),
-        shares_b=_shares(values_b, _kept(scores.weights(b, metric), keep)),
-        ratio=None if weights is None else (drop_unweighted_infinities(_less(values_a, values_b), weights), weights),
+        shares_a=_contributions(values_a, _kept(scores.weights(a, metric), keep)),
+        shares_b=_contributions(values_b, _kept(scores.weights(b, metric), keep)),
+        ratio=None
+        if weights is None
+        else (drop_unweighted_infinities(_difference(values_a, values_b), weights), weights),
     )
 
 
-def _less(a: Float, b: Float) -> Float:
+def _difference(a: Float, b: Float) -> Float:
     """Return a - b, elementwise; NaN where both are the same infinity."""
     with np.errstate(invalid="ignore"):
         return a - b
@@ -119,7 +121,7 @@ def _kept(weights: Float | None, keep: Bool) -> Float | None:
     return None if weights is None else weights[keep]
 
 
-def _shares(values: Float, weights: Float | None) -> Float:
+def _contributions(values: Float, weights: Float | None) -> Float:
     """Return a number per unit (usually a user); their plain mean is the weighted mean of ``values``.
 
     It is v, or w v / mean(w) with weights; all are NaN if mean(w) is 0.

@@ -177,7 +177,7 @@ def leads_at(place: Place, scores: Scores, comparison: Comparison | None) -> Ite
         lead = replace(lead, difference=rows[first].mean - rows[second].mean)
         if comparison is not None:
             weighted = any((system, metric) in scores.per_unit_weights for system in (first, second))
-            lead = _tested(lead, comparison, 0 if weighted else max(rows[first].n, rows[second].n))
+            lead = _with_test(lead, comparison, 0 if weighted else max(rows[first].n, rows[second].n))
         yield lead
     if len(scores.systems) == 1:
         for row in scores.rows:
@@ -192,7 +192,7 @@ def _untested(place: Place, row: Summary, systems: Sequence[str], second: str | 
     )  # fmt: skip
 
 
-def _tested(lead: Lead, comparison: Comparison, n: int) -> Lead:
+def _with_test(lead: Lead, comparison: Comparison, n: int) -> Lead:
     """Return the lead with its test, its rechecks, and the other systems sorted by their test against the baseline.
 
     ``n`` is the larger number of users that one of the two means is over; it is 0 if users have weights: such a mean

@@ -160,7 +160,7 @@ def explain(name: str) -> Explanation:
     >>> explain("hit").title
     '1 if one of the first k places holds a relevant item, else 0.'
     """
-    page = _page(name)
+    page = _page_of(name)
     known = next((one for one in formats() if one.name == name.lower()), None)
     if known is not None:
         more = (inspect.getdoc(known.table) or "").partition("\n\n")[2]
@@ -178,7 +178,7 @@ def explain(name: str) -> Explanation:
     return page
 
 
-def _page(name: str) -> Explanation | None:
+def _page_of(name: str) -> Explanation | None:
     """Return the page about a name; None if nothing but a file format has this name."""
     bare = name.partition("(")[0].partition("@")[0]
     if bare in METRICS.registry.names:
@@ -199,7 +199,7 @@ def _page(name: str) -> Explanation | None:
 def _code_page(code: str) -> Explanation | None:
     """Return the page about a check or an error by its code; None if neither has this code."""
     if check := CHECKS.registry.kinds.get(code):
-        sections = {"What": _reflowed(inspect.getdoc(check.ask) or ""), "Severity": check.severity}
+        sections = {"What": _one_line_paragraphs(inspect.getdoc(check.ask) or ""), "Severity": check.severity}
         return Explanation(check.code, "check", check.title, sections)
     if code in explanations():
         title, cause, remedy = explanations()[code]
@@ -225,15 +225,15 @@ def _named_page(named: Listed, name: str) -> Explanation:
         facts["ratings"] = READS_RATINGS[kind.reads_ratings]
     if library := getattr(kind, "library", ""):
         facts["needs"] = install_command(library)
-    sections = {"What": _reflowed(rest)} if rest else {}
+    sections = {"What": _one_line_paragraphs(rest)} if rest else {}
     sections |= _departures_section(departures_of(kind))
     return Explanation(name, named.registry.noun, _title(title), sections, parameters, facts)
 
 
-def _reflowed(text: str) -> str:
+def _one_line_paragraphs(text: str) -> str:
     r"""Return a docstring with each paragraph on one line, which a terminal breaks to its width.
 
-    >>> _reflowed("One\ntwo.\n\nThree.")
+    >>> _one_line_paragraphs("One\ntwo.\n\nThree.")
     'One two.\n\nThree.'
     """
     return "\n\n".join(" ".join(one.split()) for one in text.split("\n\n"))

@@ -192,9 +192,9 @@ def _stream(stream: Any) -> list[ResultTable]:
 
 
 def _score_set(scores: Any) -> list[ResultTable]:
-    lines = {"systems": _some(scores.systems), "metrics": _some(scores.metrics)}
+    lines = {"systems": _first_five(scores.systems), "metrics": _first_five(scores.metrics)}
     axes = {axis: scores.along(axis) for axis in AXES}
-    lines |= {axis: _some(map(str, values)) for axis, values in axes.items() if len(values) > 1}
+    lines |= {axis: _first_five(map(str, values)) for axis, values in axes.items() if len(values) > 1}
     where = f" in {scores.folder}" if scores.folder else ""
     return _facts_table(f"scores in {format_count(len(scores), 'setting')}{where}", lines)
 
@@ -225,10 +225,10 @@ def _range(values: NDArray[np.float64]) -> str:
     return (f"all {least:g}" if least == most else f"{least:g} to {most:g}, mean {known.mean():.3g}") + missing
 
 
-def _some(names: Iterable[str]) -> str:
+def _first_five(names: Iterable[str]) -> str:
     """Return the first five names joined as text, and the number of the others.
 
-    >>> _some("abcdefg")
+    >>> _first_five("abcdefg")
     'a, b, c, d, e and 2 more'
     """
     known = list(names)
@@ -302,7 +302,10 @@ SHOWN: dict[str, Callable[[Any], list[ResultTable]]] = {  # by name of a class, 
     "Power": lambda power: [frame_table(power.frame(), "users needed")],
     "Weights": lambda weights: [frame_table(weights.table, f"{weights.method} has the best {weights.criterion}")],
     "TradeOff": lambda trade: [
-        frame_table(trade.table, f"{trade.accuracy} against {_some(trade.diversity)}, relative to {trade.baseline}")
+        frame_table(
+            trade.table,
+            f"{trade.accuracy} against {_first_five(trade.diversity)}, relative to {trade.baseline}",
+        )
     ],
     "GroupScores": lambda groups: [
         frame_table(
@@ -327,15 +330,15 @@ SHOWN: dict[str, Callable[[Any], list[ResultTable]]] = {  # by name of a class, 
     }),
     "Standings": lambda one: _facts_table(
         f"standings of {one.pairs:,} relevant items for {one.name}",
-        {"users": f"{one.queries.len():,}", "base sets": _some(one.above)},
+        {"users": f"{one.queries.len():,}", "base sets": _first_five(one.above)},
     ),
     "Features": lambda items: _facts_table(f"features of {items.n_items:,} items", {
         "columns": items.sources,
-        "features": f"{items.names.len():,}: {_some(items.names.to_list())}",
+        "features": f"{items.names.len():,}: {_first_five(items.names.to_list())}",
         "from": items.origin,
     }),
     "Queries": lambda queries: _facts_table(
-        f"queries for {len(queries):,} users", {"users": _some(map(str, queries.ids.head(NAMES + 1)))}
+        f"queries for {len(queries):,} users", {"users": _first_five(map(str, queries.ids.head(NAMES + 1)))}
     ),
     "Sequences": lambda data: _facts_table(f"{len(data):,} sequences of {data.items.size:,} events", {
         **_users_and_items(data),
@@ -355,7 +358,7 @@ SHOWN: dict[str, Callable[[Any], list[ResultTable]]] = {  # by name of a class, 
     }),
     "Exhibit": lambda exhibit: _facts_table(exhibit.title, {
         "picture": f"{exhibit.y} over {exhibit.x}",
-        "table": f"{exhibit.table.height:,} rows of {_some(exhibit.table.columns)}",
+        "table": f"{exhibit.table.height:,} rows of {_first_five(exhibit.table.columns)}",
         "says": exhibit.caption,
     }),
 }  # fmt: skip

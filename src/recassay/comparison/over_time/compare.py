@@ -122,7 +122,7 @@ class OverTime:
 
     def exhibits(self) -> tuple[Exhibit, ...]:
         """Return figures: a curve per system, signed McNemar with its level, and the difference with its bounds."""
-        drawn = pl.concat([_drawn(duel) for duel in self.duels], how="diagonal")
+        drawn = pl.concat([_curve_points(duel) for duel in self.duels], how="diagonal")
         signed = [self._signed(drawn)] if "mcnemar" in drawn.columns else []
         return (self._means(), *signed, self._bounds(drawn))
 
@@ -182,7 +182,7 @@ class OverTime:
         )
 
 
-def _drawn(duel: Duel) -> pl.DataFrame:
+def _curve_points(duel: Duel) -> pl.DataFrame:
     """Return a few hundred points of the curve of a pair, with columns for shaded bands and marked events.
 
     The event at which the bounds decide is among them.

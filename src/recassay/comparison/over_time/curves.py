@@ -346,7 +346,11 @@ def over_folds(
 
 
 def outcomes_of_folds(folds: Folds) -> list[Outcomes]:
-    """Return the outcomes of all folds; raise U113 without any, and I311 if they belong to different streams."""
+    """Return the outcomes (a value per scored event) of each fold: each copy of a system, which has its own users.
+
+    ``folds`` is a list of outcomes, or a result with copies. Raise U113 if there are none, and I311 if they belong to
+    streams of different lengths.
+    """
     outcomes = [outcomes_of(one) for one in (folds if isinstance(folds, Iterable) else folds.copies)]
     if not outcomes:
         raise UsageError("U113", "there are no folds", hint="play with prequential(folds='split', copies=5)")

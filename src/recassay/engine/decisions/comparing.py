@@ -116,7 +116,7 @@ def comparison_facts(
     ``comparisons`` has the comparison of the systems for each data set, split, protocol, design and seed.
     """
     rows = [row for comparison in comparisons.values() for row in comparison.rows if not np.isnan(row.p)]
-    models, seeds = _models(scores.folder), [seed for seed in scores.along("seed") if seed is not None]
+    models, seeds = _models_in_lock(scores.folder), [seed for seed in scores.along("seed") if seed is not None]
     easy = {name for name in scores.systems if easy_kind(str(models.get(name, {}).get("model") or name)) is not None}
     seeded = [name for name, model in models.items() if name not in easy and "seed" in (model.get("parameters") or {})]
     claims = [row for row in rows if row.p <= testing.alpha]
@@ -128,7 +128,7 @@ def comparison_facts(
         "lost": sum(_n_lost_claims(comparison, testing.alpha) for comparison in comparisons.values()),
         "seeds": {name: len(seeds) for name in scores.systems if name in seeded and seeds},
         "baseline": baseline,
-        "beaten": list(_beaten(scores, comparisons, baseline, easy)),
+        "beaten": list(_beaten_systems(scores, comparisons, baseline, easy)),
         "test": rows[0].test if rows else "",
         "fewest": min((row.n for row in rows), default=0),
     }
@@ -143,7 +143,7 @@ def _n_lost_claims(comparison: Comparison, alpha: float) -> int:
     return lost
 
 
-def _models(folder: Path | None) -> dict[str, dict[str, Any]]:
+def _models_in_lock(folder: Path | None) -> dict[str, dict[str, Any]]:
     """Return {system: settings of its model} from the lock file in the folder of a study.
 
     The result is empty if there is no folder, no lock file or none that can be read.
@@ -158,7 +158,7 @@ def _models(folder: Path | None) -> dict[str, dict[str, Any]]:
     return {name: model for name, model in (models or {}).items() if isinstance(model, dict)}
 
 
-def _beaten(
+def _beaten_systems(
     scores: ScoreSet, comparisons: Mapping[Place, Comparison], baseline: str | None, easy: Collection[str]
 ) -> Iterator[BeatenSystem]:
     """Yield significant wins of ``easy`` systems (chance, popularity) over others, under accuracy metrics.

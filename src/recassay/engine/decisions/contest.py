@@ -75,23 +75,23 @@ class SuddenDeath(Displayable):
 
     @functools.cached_property
     def winners(self) -> NDArray[np.int16]:
-        """Return, for each user, how many systems share the win: their first relevant item has the best rank of all."""
+        """Return, for each user, how many systems share the win: all whose first relevant item has the best rank."""
         return np.asarray((self.first == self.earliest).sum(axis=0, dtype=np.int16))
 
     @functools.cached_property
     def n(self) -> int:
-        """Return the number of units that count under the rules: users with relevant items, or all users."""
+        """Return the number of users (or events) that shares are of: those with relevant items, or all by the rules."""
         return int(self.counted.sum())
 
     @functools.cached_property
     def counted(self) -> Users:
-        """Return a mask of users that count: those with relevant items, or all users with the rule ``users="all"``."""
+        """Return a mask of the users that shares are of: those with relevant items, or all with ``users="all"``."""
         everyone = self.rules.users == "all"
         return np.ones(self.units.len(), np.bool_) if everyone else self.has_relevant
 
     @property
     def n_distinct(self) -> int:
-        """Return the number of users that count, each once, even if the user occurs in several folds."""
+        """Return the number of distinct users that shares are of: a user who occurs in several folds counts once."""
         return self.units.filter(pl.Series(self.counted)).n_unique()
 
     def over(self) -> str:
@@ -116,11 +116,11 @@ class SuddenDeath(Displayable):
 
     def hit(self, system: str, at: int | None = None) -> float:
         """Return the share of users to whom a system shows a relevant item, whatever the others do (1-call)."""
-        return self._share(self.first[self._line(system)] <= self._depth(at))
+        return self._share(self.first[self._line(system)] <= self._last_rank(at))
 
     def nobody(self, at: int | None = None) -> int:
-        """Return the number of counted users to whom no system shows a relevant item down to the cut-off ``at``."""
-        return self.n - int((self.earliest <= self._depth(at)).sum())
+        """Return the number of users that nobody wins: no system shows a relevant item down to the cut-off ``at``."""
+        return self.n - int((self.earliest <= self._last_rank(at)).sum())
 
     def values(self, system: str, at: int | None = None) -> Float:
         """Return 1 for each user that a system wins down to a cut-off, else 0; NaN for users that do not count.
@@ -133,16 +133,17 @@ class SuddenDeath(Displayable):
 
     def _won(self, system: str, at: int | None) -> Users:
         ranks = self.first[self._line(system)]
-        return np.asarray((ranks == self.earliest) & (ranks <= self._depth(at)))
+        return np.asarray((ranks == self.earliest) & (ranks <= self._last_rank(at)))
 
     def _share(self, parts: Float | Users) -> float:
         return float(parts.sum()) / self.n if self.n else float("nan")
 
     def scores(self, at: int | Iterable[int] | None = None) -> Scores:
-        """Return the values of users (1: the system wins the user) as a metric for each cut-off in ``at``.
+        """Return Sudden Death as scores: a metric for each cut-off in ``at``, with a value per user and system.
 
-        The default is all cut-offs. The value of a user who occurs in several folds is the mean over the folds where
-        the user counts, with the number of these folds as weight.
+        The value is 1 if the system wins the user, that is, shows the first relevant item, else 0. The default is all
+        cut-offs. The value of a user who occurs in several folds is the mean over those folds where the user has
+        relevant items (or all folds, by the rules), with the number of these folds as weight.
         """
         keys = list(itertools.product(self._cutoffs(at), self.competitors))
         values = {(system, self.rules.heading(cutoff)): self.values(system, cutoff) for cutoff, system in keys}
@@ -218,7 +219,7 @@ class SuddenDeath(Displayable):
         at an earlier and a later rank, ``together`` at the same rank, ``neither`` without a hit of either. Unlike
         shares of users won, these shares do not depend on the other competitors.
         """
-        depth, n = self._depth(at), max(self.n, 1)
+        depth, n = self._last_rank(at), max(self.n, 1)
         rows: list[dict[str, Any]] = []
         for (one, own), (other, theirs) in itertools.permutations(zip(self.competitors, self.first, strict=True), 2):
             wins = int(((own < theirs) & (own <= depth)).sum())
@@ -249,9 +250,10 @@ class SuddenDeath(Displayable):
         return compare(self.scores(self.deepest if at is None else at), how, baseline=baseline, threads=self.threads)
 
     def over_time(self, window: int, at: int | None = None) -> Exhibit:
-        """Return the share of events won in a moving window, in stream order.
+        """Return a chart of the share of events that each system wins among the last ``window`` events of a stream.
 
-        The first point is at the end of the first full window.
+        A system wins an event if no other ranks the event's item higher, within the cut-off ``at``. The first point is
+        at the end of the first full window.
 
         >>> from recassay.comparison.rules import NEVER
         >>> first = np.array([[1, 1, NEVER], [2, 1, 1]], np.int32)
@@ -317,11 +319,11 @@ class SuddenDeath(Displayable):
         )
 
     def with_findings(self, *findings: Finding) -> SuddenDeath:
-        """Return a copy with more findings."""
+        """Return a copy with more findings (warnings about the results)."""
         return replace(self, findings=(*self.findings, *findings))
 
     def aligned_with(self, other: SuddenDeath) -> SuddenDeath:
-        """Return these results with systems in the other's order; raise if competitors or rules differ."""
+        """Return these results with systems in the order of ``other``; raise an error if systems or rules differ."""
         if set(self.competitors) != set(other.competitors):
             odd = sorted(set(self.competitors) ^ set(other.competitors))
             raise UsageError(
@@ -348,7 +350,7 @@ class SuddenDeath(Displayable):
         """Return one cut-off or several as a tuple, by default all."""
         return self.at if at is None else (at,) if isinstance(at, int) else tuple(at)
 
-    def _depth(self, at: int | None) -> int:
+    def _last_rank(self, at: int | None) -> int:
         """Return the last rank that counts at the cut-off ``at``, by default the deepest."""
         at = self.deepest if at is None else at
         if not 1 <= at <= self.deepest:

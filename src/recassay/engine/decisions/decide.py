@@ -199,7 +199,7 @@ def sudden_deaths(
             hint="use the folder of `recassay score -o`, or of `recassay run` on ranked lists; or call "
             "ra.sudden_death(runs, truth)",
         )
-    return dict(_pooled(path, of_path) for (path, _), of_path in folds.items())
+    return dict(_pooled_contest(path, of_path) for (path, _), of_path in folds.items())
 
 
 def _findings(folder: Path) -> tuple[Finding, ...]:
@@ -210,7 +210,7 @@ def _findings(folder: Path) -> tuple[Finding, ...]:
     return tuple(Finding(**json.loads(line)) for line in lines if line)
 
 
-def _pooled(path: tuple[str, ...], folds: dict[str, SuddenDeath]) -> tuple[str, SuddenDeath]:
+def _pooled_contest(path: tuple[str, ...], folds: dict[str, SuddenDeath]) -> tuple[str, SuddenDeath]:
     """Return the name and the result of Sudden Death over folds that have the same systems and the same path.
 
     ``folds`` maps the name of a fold to its result, and ``path`` has the names of what the folds share: data set,

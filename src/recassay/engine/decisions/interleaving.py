@@ -133,7 +133,7 @@ def interleave(
         raise UsageError("U205", "interleaving needs two systems", where="runs", hint="give a dict of name to run")
     items, relevance = lists.encoded()
     users = judged.queries.filter(pl.Series(lists.has_relevant))
-    coins = _coins(users, at, draws, seed)
+    coins = _draft_coins(users, at, draws, seed)
     examined = np.asarray(persistence ** np.arange(float(at)), np.float64)
     chances = {}
     for a, b in itertools.combinations(lists.tops, 2):
@@ -193,7 +193,7 @@ class _Lists:
         return items, relevance
 
 
-def _coins(users: pl.Series, at: int, draws: int | None, seed: int) -> NDArray[np.uint64]:
+def _draft_coins(users: pl.Series, at: int, draws: int | None, seed: int) -> NDArray[np.uint64]:
     """Return the coins of all drafts, which decide who chooses first in each round.
 
     Without ``draws`` the array is (1, drafts) and has every sequence of coins for lists of ``at`` places; else it is

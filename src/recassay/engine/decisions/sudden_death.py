@@ -105,7 +105,7 @@ def sudden_death(
     streams = _streams(runs)
     if streams:
         contest = _on_streams(
-            dict(_competing(((stream.system, stream) for stream in streams), chosen)), cutoffs, rules, metric, by
+            dict(_chosen_systems(((stream.system, stream) for stream in streams), chosen)), cutoffs, rules, metric, by
         )
     elif isinstance(runs, Scores | FirstHits):
         contest = _on_first_hits(_kept_hits(runs, relevant_from), cutoffs, rules, chosen)
@@ -116,12 +116,12 @@ def sudden_death(
     else:
         truth = _played_truth(runs) if truth is None else read_truth(truth, columns=columns)
         reader = each_run(runs, columns=columns, format=format, nan=nan, keep_scores=False)
-        contest = _on_runs(_competing(((run.name, run) for run in reader), chosen), truth, cutoffs, rules, threads)
-    contest = contest.with_findings(*_copies(contest))
+        contest = _on_runs(_chosen_systems(((run.name, run) for run in reader), chosen), truth, cutoffs, rules, threads)
+    contest = contest.with_findings(*_equal_ranks_finding(contest))
     return replace(contest, confidence=Uncertainty(interval, level, resamples, seed), threads=threads)
 
 
-def _competing(named: Iterable[tuple[str, Entry]], chosen: tuple[str, ...] | None) -> Iterator[tuple[str, Entry]]:
+def _chosen_systems(named: Iterable[tuple[str, Entry]], chosen: tuple[str, ...] | None) -> Iterator[tuple[str, Entry]]:
     """Yield the chosen systems with their names; raise U109 if a name comes twice, at the end U108 for an unknown one.
 
     All systems compete if ``chosen`` is None.
@@ -139,7 +139,7 @@ def _competing(named: Iterable[tuple[str, Entry]], chosen: tuple[str, ...] | Non
         )
 
 
-def _copies(contest: SuddenDeath) -> tuple[Finding, ...]:
+def _equal_ranks_finding(contest: SuddenDeath) -> tuple[Finding, ...]:
     """Return finding C012 if systems have the same first relevant rank for every user, else an empty tuple.
 
     Most likely they are one run under two names.
@@ -181,7 +181,7 @@ def _on_first_hits(hits: FirstHits, at: tuple[int, ...], rules: Rules, chosen: t
 
     ``chosen`` names the systems that compete (None: all); ``rules`` say, for example, who wins a tie.
     """
-    competing = dict(_competing(hits.by_system.items(), chosen))
+    competing = dict(_chosen_systems(hits.by_system.items(), chosen))
     extra = sum(one.extra for one in competing.values())
     if rules.users == "all" and extra:
         what = f"{extra:,} lists belong to users who are not in the truth, and the scores lack these users"
@@ -303,7 +303,7 @@ def _on_streams(
     if by == "user":
         if reference.users is None:
             raise UsageError("U205", "these outcomes have no user ids", hint="by='event'")
-        units, ranks = _by_user(reference.users, ranks)
+        units, ranks = _first_hits_of_users(reference.users, ranks)
     return SuddenDeath(tuple(streams), units, ranks, np.ones(units.len(), np.bool_), at, rules, unit=by)
 
 
@@ -326,7 +326,7 @@ def _event_ranks(stream: Outcomes, metric: str) -> Ranks:
     return np.where(hit, np.round(rank), NEVER).astype(np.int32)
 
 
-def _by_user(users: pl.Series, ranks: Ranks) -> tuple[pl.Series, Ranks]:
+def _first_hits_of_users(users: pl.Series, ranks: Ranks) -> tuple[pl.Series, Ranks]:
     """Return two things: the users, and which of a user's events each system hits first.
 
     The second is an array (systems, users): the number of the event among those of its user, from 1, or NEVER for no

@@ -218,7 +218,9 @@ def conclude(
         what = "no metric has two systems with values on the same data sets"
         raise UsageError("U211", what, hint="name --larger or --smaller for metrics whose direction is unknown")
     described = tuple(name for name in finished.metrics if finished.higher[name] is None and name not in chosen)
-    return FinishedConclusions(tuple(rankings), _cannot(finished, rankings), described, resamples, seed)
+    return FinishedConclusions(
+        tuple(rankings), _unsupported_conclusions(finished, rankings), described, resamples, seed
+    )
 
 
 def _winner(rule: AggregationRule, table: MeansTable, higher: bool, options: ResamplingOptions) -> RuleWinner | None:
@@ -251,7 +253,7 @@ def _share_first(scores: Float, first: int) -> float:
     return float(np.mean(best[first] / best.sum(axis=0)))
 
 
-def _cannot(finished: FinishedScores, rankings: Sequence[FinishedRanking]) -> tuple[str, ...]:
+def _unsupported_conclusions(finished: FinishedScores, rankings: Sequence[FinishedRanking]) -> tuple[str, ...]:
     """Return a sentence for each conclusion that the table does not support, and what would be needed for it."""
     n, left_out = len(finished.datasets), sorted({name for one in rankings for name in one.table.left_out})
     power = f"With {n} data sets rank tests have little power: no difference found is not evidence of none."
@@ -301,16 +303,22 @@ def order_agreement(
         higher = (finished.higher[where[0]], finished.higher[other[0]])
         if None in higher:
             continue
-        pair = _aligned(left, right, (higher[0] is not False, higher[1] is not False))
+        pair = _shared_means(left, right, (higher[0] is not False, higher[1] is not False))
         if pair is not None:
             rest = {name: value for name, value in zip(key, where, strict=True) if name != along}
             about = {**rest, "along": along, "a": where[position], "b": other[position]}
-            agreement = _each_dataset(*pair, level) if each_dataset else [_agree(*pair, level, seed, resamples)]
+            agreement = (
+                _agreement_per_dataset(*pair, level)
+                if each_dataset
+                else [_mean_agreement(*pair, level, seed, resamples)]
+            )
             rows.extend({**about, **row} for row in agreement)
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _aligned(left: MeansTable, right: MeansTable, higher: tuple[bool, bool]) -> tuple[list[str], Float, Float] | None:
+def _shared_means(
+    left: MeansTable, right: MeansTable, higher: tuple[bool, bool]
+) -> tuple[list[str], Float, Float] | None:
     """Return (datasets, left values, right values) of the data sets and systems that two tables of means share.
 
     The values are arrays (data sets, systems). ``higher`` says for each table whether more is better; the values of a
@@ -329,7 +337,7 @@ def _aligned(left: MeansTable, right: MeansTable, higher: tuple[bool, bool]) -> 
     return datasets, a, b
 
 
-def _agree(datasets: list[str], a: Float, b: Float, level: float, seed: int, resamples: int) -> dict[str, Any]:
+def _mean_agreement(datasets: list[str], a: Float, b: Float, level: float, seed: int, resamples: int) -> dict[str, Any]:
     """Return the mean tau-b of two tables (data sets, systems), with its interval over resampled data sets."""
     taus = kendall_taus(a, b)[1]
     known = taus[~np.isnan(taus)]
@@ -343,7 +351,7 @@ def _agree(datasets: list[str], a: Float, b: Float, level: float, seed: int, res
     return {**about, "tau": tau, "low": low, "high": high, "same_winner": same}
 
 
-def _each_dataset(datasets: list[str], a: Float, b: Float, level: float) -> list[dict[str, Any]]:
+def _agreement_per_dataset(datasets: list[str], a: Float, b: Float, level: float) -> list[dict[str, Any]]:
     """Return a row per data set: tau-b of two tables (data sets, systems), with its interval over the systems."""
     return [
         {

@@ -75,8 +75,8 @@ def read_finished(
     if absent := [name for name in stated if name not in frame.columns]:
         hint = suggest(absent[0], frame.columns)
         raise InputError("I313", f"there is no column '{absent[0]}'", where=where, hint=hint)
-    frame = _named(parse_numbers(frame), stated).with_columns(pl.col(stated).cast(pl.String))
-    frame = _long(frame, where)
+    frame = _with_standard_columns(parse_numbers(frame), stated).with_columns(pl.col(stated).cast(pl.String))
+    frame = _long_format(frame, where)
     if metrics is not None:
         wanted = list(metrics)
         known = frame[METRIC].unique(maintain_order=True).to_list()
@@ -90,16 +90,16 @@ def read_finished(
         name for name in frame.columns if name not in (SYSTEM, DATASET, METRIC, VALUE, "repeat", "n")
         and frame[name].n_unique() > 1
     )  # fmt: skip
-    frame = _averaged(frame, varying, where)
+    frame = _mean_over_repeats(frame, varying, where)
     smaller, larger = set(smaller), set(larger)
     names = frame[METRIC].unique(maintain_order=True).to_list()
     return FinishedScores(frame, varying, {name: _direction(name, smaller, larger) for name in names}, notes)
 
 
-def _named(frame: pl.DataFrame, settings: Collection[str]) -> pl.DataFrame:
-    """Return the frame with columns such as ``model`` or ``data`` renamed to ``system``, ``dataset`` and so on.
+def _with_standard_columns(frame: pl.DataFrame, settings: Collection[str]) -> pl.DataFrame:
+    """Return a table with columns such as ``model`` or ``data`` renamed to ``system``, ``dataset`` and so on.
 
-    If several columns stand for the same name, the first is renamed. ``settings`` keep their names.
+    If several columns mean the same, only the first is renamed. The columns named in ``settings`` keep their names.
     """
     renamed: dict[str, str] = {}
     for name in frame.columns:
@@ -109,7 +109,7 @@ def _named(frame: pl.DataFrame, settings: Collection[str]) -> pl.DataFrame:
     return frame.rename(renamed)
 
 
-def _long(frame: pl.DataFrame, where: str) -> pl.DataFrame:
+def _long_format(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     """Return a table in long format: a row per value, in columns system, dataset, metric, value and any others."""
     frame = frame.with_columns(pl.col(SYSTEM).cast(pl.String))
     if DATASET not in frame.columns:
@@ -136,7 +136,7 @@ def _long(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     return long
 
 
-def _averaged(frame: pl.DataFrame, settings: tuple[str, ...], where: str) -> pl.DataFrame:
+def _mean_over_repeats(frame: pl.DataFrame, settings: tuple[str, ...], where: str) -> pl.DataFrame:
     """Return the means over folds or seeds, one for each system, data set, metric and combination of ``settings``.
 
     The column ``repeats`` has the number of values averaged. Raise I314 if a value is given twice and the table has no

@@ -79,7 +79,7 @@ def finding_groups(findings: Iterable[Finding | Row], verdict: Verdict | None = 
         by_code.setdefault(str(row["code"]), []).append(row)
     groups = []
     for code, rows in by_code.items():
-        judged = [_weighed(row, verdict) for row in rows]
+        judged = [_verdict_fields(row, verdict) for row in rows]
         order = sorted(range(len(rows)), key=lambda at: (-judged[at][0], -SEVERITIES.index(rows[at]["severity"])))
         first, severity = rows[order[0]], max((str(row["severity"]) for row in rows), key=SEVERITIES.index)
         same, turned = all(same for _, same, _ in judged), any(turned for *_, turned in judged)
@@ -119,7 +119,7 @@ def _names(codes: list[str]) -> str:
     return f"{wording.series(sorted(codes))} {'name' if len(codes) > 1 else 'names'}"
 
 
-def _weighed(row: Row, verdict: Verdict) -> tuple[int, bool, bool]:
+def _verdict_fields(row: Row, verdict: Verdict) -> tuple[int, bool, bool]:
     """Return the fields (weight, same, turned) that :class:`FindingGroup` has for a finding."""
     code = SAME_USERS.get(str(row["code"]), str(row["code"]))
     stated = {axis: row[axis] for axis in ("dataset", "split") if row.get(axis) not in (None, "", GIVEN)}
@@ -178,7 +178,7 @@ class Ends(NamedTuple):
     low: float
 
 
-def _ends(grid: Grid) -> list[Ends]:
+def _extreme_systems(grid: Grid) -> list[Ends]:
     """Return the highest and lowest systems under the first design; an empty list with fewer than two defined means."""
     means = {system: mean for system in grid.systems if not math.isnan(mean := grid.value(system, grid.designs[0]))}
     if len(means) < 2:
@@ -199,7 +199,7 @@ def family_sentences(verdict: Verdict, groups: Sequence[ResultGrids]) -> tuple[s
     for grid in grids:
         first.setdefault(family_of(grid.metric), grid.metric)
     ends = {
-        (family, metric): [ends for grid in grids if grid.metric == metric for ends in _ends(grid)]
+        (family, metric): [ends for grid in grids if grid.metric == metric for ends in _extreme_systems(grid)]
         for family, metric in first.items()
         if family not in ("", family_of(verdict.metric))
     }

@@ -54,31 +54,40 @@ class Grid:
         return "" if known is None else describe(type(known)).title
 
     def value(self, system: str, design: str, name: str = "mean") -> float:
-        """Return one number, such as ``low``, from the row of a system under a design.
+        """Return a number of a system under a design: its mean, or another column ``name``, such as ``low``.
 
-        NaN if it is undefined or absent.
+        A design says which items are ranked as candidates. NaN if it is undefined or absent.
         """
         return real(self.rows.get((system, design), {}).get(name))
 
     def means(self, design: str) -> list[float]:
-        """Return the means of all systems under a design; NaN where undefined."""
+        """Return the means of all systems under a design (which items are ranked); NaN where undefined."""
         return [self.value(system, design) for system in self.systems]
 
     def ranked(self, design: str) -> list[str]:
-        """Return the systems with a defined mean, best first; ties keep the order of ``systems``."""
+        """Return the systems with a defined mean under a design (which items are ranked), best first.
+
+        Ties keep the order of ``systems``.
+        """
         sign = -1 if self.higher_is_better else 1
         defined = [system for system in self.systems if not math.isnan(self.value(system, design))]
         return sorted(defined, key=lambda system: sign * self.value(system, design))
 
     def best(self, design: str) -> list[str]:
-        """Return the systems with the best mean; none for a single system or a metric without a better direction."""
+        """Return the systems with the best mean under a design (which items are ranked).
+
+        There are none for a single system, or for a metric without a better direction.
+        """
         if self.higher_is_better is None or len(self.systems) < 2:
             return []
         ranked = self.ranked(design)
         return [system for system in ranked if self.value(system, design) == self.value(ranked[0], design)]
 
     def second(self, design: str) -> list[str]:
-        """Return the systems with the best mean below that of the best; none if there are fewer than three systems."""
+        """Return the systems with the second best mean under a design (which items are ranked).
+
+        There are none with fewer than three systems.
+        """
         best = self.best(design)
         others = [system for system in self.ranked(design) if system not in best]
         if not best or len(self.systems) < 3:
@@ -86,14 +95,17 @@ class Grid:
         return [system for system in others if self.value(system, design) == self.value(others[0], design)]
 
     def versus(self, design: str, a: str, b: str) -> Row | None:
-        """Return the comparison of two systems as ``a`` minus ``b``; None if they were not compared."""
+        """Return the comparison ``a`` minus ``b`` under a design (which items are ranked); None if not compared."""
         pair = self.pairs.get((design, a, b))
         if pair is None and (design, b, a) in self.pairs:
             pair = swapped(self.pairs[design, b, a])
         return pair
 
     def baseline(self, design: str) -> str | None:
-        """Return the baseline, or else the system that is in each of two or more comparisons; None if there is none."""
+        """Return the baseline, or else the system that is in each of two or more comparisons under a design.
+
+        A design says which items are ranked. Return None if there is no such system.
+        """
         if self.base is not None:
             return self.base
         pairs = [{a, b} for under, a, b in self.pairs if under == design]
@@ -101,27 +113,36 @@ class Grid:
         return next(iter(shared), None)
 
     def beaten(self, design: str, system: str) -> list[str]:
-        """Return the systems that ``system`` is significantly better than; with a baseline, only that is compared."""
+        """Return the systems that ``system`` is significantly better than under a design (which items are ranked).
+
+        With a baseline, only comparisons with the baseline count.
+        """
         baseline = self.baseline(design)
         others = self.systems if baseline is None else (baseline,)
         return [other for other in others if self.beats(design, system, other)]
 
     def order(self, design: str) -> list[str]:
-        """Return the systems with a row under a design, best first; those without a mean are last."""
+        """Return the systems with a row under a design (which items are ranked), best first.
+
+        Those without a mean are last.
+        """
         ranked = self.ranked(design)
         return [*ranked, *(system for system in self.systems if system not in ranked and (system, design) in self.rows)]
 
     @cached_property
     def letters(self) -> dict[str, str]:
-        """Return a letter for each system."""
+        """Return {system: letter}; the letters stand for systems in marks of significance."""
         return dict(zip(self.systems, wording.system_letters(len(self.systems)), strict=True))
 
     def marks(self, design: str, system: str) -> str:
-        """Return the letters of the systems that a system is significantly better than."""
+        """Return the letters of the systems that a system is significantly better than under a design.
+
+        A design says which items are ranked.
+        """
         return wording.joined(self.letters[other] for other in self.beaten(design, system))
 
     def beats(self, design: str, a: str, b: str) -> bool:
-        """Return whether ``a`` was compared with ``b`` and is significantly better."""
+        """Return whether system ``a`` is significantly better than ``b`` under a design (which items are ranked)."""
         pair = self.versus(design, a, b)
         if pair is None or self.higher_is_better is None or not pair["significant"]:
             return False
@@ -215,13 +236,16 @@ def notes(grid: Grid) -> str:
 
 
 def design_of(row: Row) -> str:
-    """Return the design of a row; ``lists`` (ranked lists as given) if the row names none."""
+    """Return the design of a row, that is, which items were ranked; ``lists`` (the lists as they are) without one."""
     design = row.get("design") or LISTS
     return LISTS if design == "given" else str(design)
 
 
 def heading(place: Place, separator: str = ", ") -> str:
-    """Return the data set, split and so on of results as text, without the design if they are of ranked lists."""
+    """Return the data set, split, protocol, design and seed of results as one text, joined by ``separator``.
+
+    The design (which items are ranked as candidates) is left out if it is ``lists``: ranked lists as they are.
+    """
     return place.text(separator, ["design"] if place.design == LISTS else [])
 
 

@@ -277,7 +277,7 @@ def short_names(systems: Iterable[str]) -> dict[str, str]:
     'BPR(factors=16, …)'
     """
     every = list(dict.fromkeys(systems))
-    forms = {name: _forms(name, every) for name in every if len(name) > WIDTH}
+    forms = {name: _short_forms(name, every) for name in every if len(name) > WIDTH}
     for at in range(max(map(len, forms.values()), default=0)):
         short = {name: own[min(at, len(own) - 1)] for name, own in forms.items()}
         if len({short.get(name, name) for name in every}) == len(every):
@@ -285,7 +285,7 @@ def short_names(systems: Iterable[str]) -> dict[str, str]:
     return {}
 
 
-def _forms(name: str, every: list[str]) -> list[str]:
+def _short_forms(name: str, every: list[str]) -> list[str]:
     """Return possible short forms of a model's name, the shortest first; ``every`` are the names of all systems.
 
     Longer forms have more of the parameters that distinguish it from other systems. A name that is not that of a model

@@ -342,7 +342,7 @@ def path(points: Iterable[tuple[float, float]], *, closed: bool = False) -> str:
 
 
 def width_of(words: str) -> float:
-    """Return the approximate width of words in a figure."""
+    """Return the approximate width of words in a figure, in user units of the SVG (CSS pixels at full size)."""
     return LETTER * cell_len(printable(words))
 
 

@@ -101,7 +101,7 @@ def history_of(
             gates[system] = _gate(old, new, system, [row["metric"] for row in rows if row["system"] == system], margin)
         except RecassayError as error:
             refusals[system] = error.what
-    numbered = _numbered(rows, labels, breaks)
+    numbered = _rows_with_lines(rows, labels, breaks)
     return ResultHistory(tuple(labels), tuple(numbered), breaks, gates, refusals, results[labels[-1]].level)
 
 
@@ -121,7 +121,7 @@ def _rows(label: str, folder: ResultFolder, metrics: Sequence[str], systems: Seq
             yield {"metric": row["metric"], "system": row["system"], **place, "folder": label, **numbers}
 
 
-def _numbered(
+def _rows_with_lines(
     rows: Sequence[dict[str, Any]], labels: Sequence[str], breaks: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows sorted by metric, system and time, each with the ``line`` of the chart that it belongs to.

@@ -104,7 +104,7 @@ def track_mlflow(source: str | Path, client: Any, experiment: str) -> tuple[str,
         client.delete_run(run.info.run_id)
     about = {DIGEST: digest, "recassay.version": __version__}
     parent = client.create_run(home, tags={**about, KIND: "results", NAME: folder.path.name}).info.run_id
-    settings = {"command": folder.command, **_flat(folder.settings), **_flat(folder.lock)}
+    settings = {"command": folder.command, **_flat_settings(folder.settings), **_flat_settings(folder.lock)}
     _log(client, parent, settings, {}, {})
     for place, rows in _rows_by_place(folder).items():
         name = " ".join(str(part) for part in place if part not in (None, "given"))
@@ -155,11 +155,15 @@ def _findings(findings: Iterable[Mapping[str, Any]], system: str) -> Iterator[tu
             yield f"finding.{finding['code']}", text[:LONGEST]
 
 
-def _flat(settings: Mapping[str, Any], head: str = "") -> dict[str, str]:
+def _flat_settings(settings: Mapping[str, Any], head: str = "") -> dict[str, str]:
     """Return nested settings as a flat mapping of texts, with names such as ``judge.level``; ``head`` begins each."""
     flat: dict[str, str] = {}
     for key, value in settings.items():
-        flat |= _flat(value, f"{head}{key}.") if isinstance(value, Mapping) else {f"{head}{key}": str(value)[:LONGEST]}
+        flat |= (
+            _flat_settings(value, f"{head}{key}.")
+            if isinstance(value, Mapping)
+            else {f"{head}{key}": str(value)[:LONGEST]}
+        )
     return flat
 
 

@@ -71,7 +71,7 @@ def verdict_content(verdict: Verdict, groups: Sequence[ResultGrids], unit: str =
         **{name: [with_short_names(line, short) for line in several] for name, several in lines.items()},
         "rows": [_metric_row(*key, several, verdict) for key, several in by_metric.items()] if len(leads) > 1 else [],
         "several_designs": len({design for _, design in by_metric}) > 1,
-        "described": list(_described(groups)),
+        "described": list(_ranges_of_means(groups)),
     }
 
 
@@ -97,7 +97,7 @@ def _metric_row(metric: str, design: str, leads: Sequence[Lead], verdict: Verdic
     }
 
 
-def _described(groups: Sequence[ResultGrids]) -> Iterable[tuple[str, str]]:
+def _ranges_of_means(groups: Sequence[ResultGrids]) -> Iterable[tuple[str, str]]:
     """Yield (metric, range over all systems as text) for each metric that does not say which system is better."""
     ranges: dict[str, list[tuple[float, str]]] = {}
     for group in groups:

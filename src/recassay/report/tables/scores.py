@@ -194,7 +194,7 @@ def study_table(rows: Iterable[Mapping[str, Any]]) -> RenderableType:
 
 
 def design_table(grids: Sequence[Grid], title: str) -> ResultTable:
-    """Return a row per design and metric, with the name of each design once."""
+    """Return a row per design (which items are ranked as candidates) and metric, with the name of each design once."""
     systems = list(dict.fromkeys(system for grid in grids for system in grid.systems))
     lines = [
         (Cell(design), Cell(grid.metric), *(_study_mean(grid, system, design, wording.NOTHING) for system in systems))
@@ -204,12 +204,15 @@ def design_table(grids: Sequence[Grid], title: str) -> ResultTable:
     ]
     names = (Column(wording.shorten(system, SYSTEM_WIDTH)) for system in systems)
     columns = (Column("design", "name"), Column("metric", "name"), *names)
-    return ResultTable(columns, tuple(groups(lines, apart=False)), title, narrow=lambda: map(_listed, grids), gap=3)
+    return ResultTable(
+        columns, tuple(groups(lines, apart=False)), title, narrow=lambda: map(_narrow_design_table, grids), gap=3
+    )
 
 
-def _listed(grid: Grid) -> ResultTable:
-    """Return a row per design and system: the mean with its interval, the share of relevant items, and the order.
+def _narrow_design_table(grid: Grid) -> ResultTable:
+    """Return a row per design and system: the mean of a metric with its interval, rho, and the order of systems.
 
+    A design says which items are ranked as candidates, and rho is the share of relevant items among all items ranked.
     The order of systems is compared with that under the first design: the same, or different with Kendall's tau.
     """
     rows = [
@@ -230,14 +233,20 @@ def _listed(grid: Grid) -> ResultTable:
 
 
 def _study_mean(grid: Grid, system: str, design: str, undefined: str = wording.UNDEFINED) -> Cell:
-    """Return the mean of a system under a design as a cell; the text ``undefined`` for NaN, a dash without a row."""
+    """Return the mean of a system under a design as a table cell: ``undefined`` for NaN, a dash without a row.
+
+    A design says which items are ranked as candidates.
+    """
     mean = grid.rows.get((system, design), {"mean": wording.NOTHING}).get("mean")
     text = mean if isinstance(mean, str) else undefined if mean is None else wording.number(mean)
     return Cell(text, "best" if system in grid.best(design) else "")
 
 
 def _order(grid: Grid, design: str) -> str:
-    """Return how the order of systems under a design compares with that under the first: ``same``, or Kendall's tau."""
+    """Return how the order of systems under a design compares with that under the first: ``same``, or Kendall's tau.
+
+    A design says which items are ranked as candidates.
+    """
     if design == grid.designs[0]:
         return "first"
     if grid.higher_is_better is None or len(grid.systems) < 2:

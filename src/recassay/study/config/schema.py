@@ -15,13 +15,13 @@ from recassay.study.config.reading import PARAMETERS, QUICK, Document, Key, Valu
 Section = TypeVar("Section", bound=BaseModel)
 
 
-def _several(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     """Return the value as a list: a single value becomes a list of one, and None stays None."""
     return value if isinstance(value, list) or value is None else [value]
 
 
 Size = Annotated[int | float, Field(gt=0)]
-Texts = Annotated[list[str], BeforeValidator(_several)]
+Texts = Annotated[list[str], BeforeValidator(_as_list)]
 
 
 class ConfigSection(BaseModel):
@@ -183,7 +183,7 @@ class OverTimeConfig(ConfigSection):
     @property
     def metrics(self) -> tuple[str, ...]:
         """Return the metrics that the study names for curves; none if it leaves the choice open."""
-        return () if self.metric is None else tuple(_several(self.metric))
+        return () if self.metric is None else tuple(_as_list(self.metric))
 
     def window_of(self, dataset: str) -> float | None:
         """Return the size of the windows on a data set (events or units of time); None for the default size."""
@@ -213,7 +213,10 @@ class Tune(ConfigSection):
 
 
 class Study(ConfigSection):
-    """The content of a study file: every model on every data set, split and seed, scored by every design and metric."""
+    """The content of a study file: every model on every data set, split and seed, scored by every design and metric.
+
+    A design says which items are ranked as candidates.
+    """
 
     study: Annotated[str, Field(min_length=1, description="its name")]
     about: Annotated[str, Field(description="the question it answers")] = ""
@@ -221,7 +224,7 @@ class Study(ConfigSection):
         Texts,
         Field(description="Python files with metrics, models, splits or checks of your own"),
     ] = []
-    data: Annotated[list[Data], BeforeValidator(_several), Field(min_length=1, description="one log or several")]
+    data: Annotated[list[Data], BeforeValidator(_as_list), Field(min_length=1, description="one log or several")]
     filters: Annotated[Texts, Field(description="filters of every log, applied in this order")] = []
     split: Annotated[
         Texts, Field(description="one split or several, for all data that has none of its own; none for streams")
@@ -295,9 +298,10 @@ def read_study(document: Document, values: Mapping[str, Value] | None = None) ->
 
 
 def validated(section: type[Section], document: Document, content: Mapping[str, Any], noun: str) -> Section:
-    """Return the content of a file as an object; raise U132 for the first key or value that is wrong.
+    """Return the ``content`` of a file as an object of the class ``section``; raise U132 for a wrong key or value.
 
-    A misspelt key comes first. ``noun`` says in errors what the file holds.
+    The error names the first mistake, a misspelt key before others, with its line in ``document``. ``noun`` is the word
+    for the file in errors, such as study.
     """
     try:
         return section.model_validate(content)

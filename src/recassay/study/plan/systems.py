@@ -49,16 +49,16 @@ class System:
         if isinstance(self.model, RunFiles):
             file = self.model.at(cell)
             return dataclasses.replace(self, model=file, source=file.digest)
-        return dataclasses.replace(self, model=_seeded(self.model, cell.seed))
+        return dataclasses.replace(self, model=_with_seed(self.model, cell.seed))
 
 
-def _seeded(model: Any, seed: int) -> Any:
+def _with_seed(model: Any, seed: int) -> Any:
     """Return the model with ``seed`` added to its own seed, or to that of the model that it re-ranks."""
     if not dataclasses.is_dataclass(model) or isinstance(model, type):
         return model
     named: Any = model
     if isinstance(model, WrapsModel):
-        return dataclasses.replace(named, of=_seeded(model.base_model(), seed))
+        return dataclasses.replace(named, of=_with_seed(model.base_model(), seed))
     own = getattr(model, "seed", None)
     is_field = "seed" in {field.name for field in dataclasses.fields(model)}
     return dataclasses.replace(named, seed=own + seed) if is_field and own is not None else model
@@ -98,7 +98,7 @@ def parse_systems(
             _require_own_file_name(document, system, found)
             found[system.name.lower()] = system
     by_name = {system.name: system for system in found.values()}
-    return tuple(_wrapped(document, system, by_name, parse) for system in found.values())
+    return tuple(_with_reranked_model(document, system, by_name, parse) for system in found.values())
 
 
 def _require_own_file_name(document: Document, system: System, known: Mapping[str, System]) -> None:
@@ -112,7 +112,7 @@ def _require_own_file_name(document: Document, system: System, known: Mapping[st
         raise document.error(system.key, what, "rename one")
 
 
-def _wrapped(
+def _with_reranked_model(
     document: Document, system: System, systems: Mapping[str, System], parse: Callable[[str], Any], *above: str
 ) -> System:
     """Return a system with the model that it re-ranks: in ``MMR(of='mf')``, the model of the system ``mf``.
@@ -130,7 +130,7 @@ def _wrapped(
             "wrap a model that is not a re-ranker",
         )
     if of in systems:
-        base = _wrapped(document, systems[of], systems, parse, *above, system.name)
+        base = _with_reranked_model(document, systems[of], systems, parse, *above, system.name)
     else:
         try:
             model, source = parse_model(document.folder, of, parse)

@@ -157,10 +157,11 @@ class ListRun(StudyRun[Fold, Run]):
         return replace(run, standings=standings)
 
     def judge(self, cell: StudyCell, fold: Fold, answers: dict[str, Run], *, dry_run: bool = False) -> Judged:
-        """Return ({design: scores of all systems on a fold}, findings).
+        """Score the ranked lists of all systems on a fold; return ({design: scores}, findings).
 
-        ``answers`` maps each system to its ranked lists. A dry run computes no intervals, and also compares the
-        systems, so that a comparison that fails shows early.
+        A design says which items are ranked as candidates; findings are warnings about results, here about those of
+        all designs. ``answers`` maps each system to its ranked lists. A dry run computes no intervals, and also
+        compares the systems, so that a comparison that fails shows early.
         """
 
         def remember(system: str, parts: Parts, compute: Callable[[], Any]) -> Any:
@@ -187,7 +188,10 @@ class ListRun(StudyRun[Fold, Run]):
         return by_design, findings
 
     def compare(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
-        """Compare the systems over all folds, and record their means by group if the study asks for groups."""
+        """Compare the systems over all folds, and record their means by group if the study asks for groups.
+
+        ``scored`` are the scores over all folds under ``design``, which says which items are ranked as candidates.
+        """
         super().compare(cell, design, scored)
         study, scores = self.plan.study, scored.scores
         how, known = study.judge.uncertainty, self.plan.metrics

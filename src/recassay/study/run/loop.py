@@ -124,9 +124,11 @@ class StudyRun(ABC, Generic[AFold, Answer]):
 
     @abstractmethod
     def judge(self, cell: StudyCell, fold: AFold, answers: dict[str, Answer], *, dry_run: bool = False) -> Judged:
-        """Return ({design: scores of all systems on a fold}, findings); ``answers`` maps systems to their answers.
+        """Score the answers of all systems on a fold; return ({design: scores}, findings).
 
-        A dry run computes no intervals, and also compares the systems, so that a comparison that fails shows early.
+        A design says which items are ranked as candidates; findings are warnings about the results of all designs.
+        ``answers`` maps each system to its answer. A dry run computes no intervals, and also compares the systems, so
+        that a comparison that fails shows early.
         """
 
     @abstractmethod
@@ -143,7 +145,10 @@ class StudyRun(ABC, Generic[AFold, Answer]):
         """Compute what all systems of a fold share, so that the time of the first system does not include it."""
 
     def compare(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
-        """Compare the systems by their results over all folds, and record the comparison and the best systems."""
+        """Compare the systems by their results over all folds, and record the comparison and the best systems.
+
+        ``scored`` are these results under ``design``, which says which items are ranked as candidates.
+        """
         comparison = compare_systems(self.plan, scored.scores, threads=self.threads)
         self.record.note_leads(cell, design, scored.scores, comparison)
         if comparison is not None and comparison.baseline == self.plan.study.compare.baseline:
@@ -205,7 +210,7 @@ class StudyRun(ABC, Generic[AFold, Answer]):
                 self.compare(cell, design, pooled)
 
     def _findings(self, name: str, fold: AFold) -> tuple[Finding, ...]:
-        """Return findings about a fold of data set ``name``: training events later than test events, absent metrics.
+        """Return warnings (findings) on a fold of data set ``name``: training after test events, absent metrics.
 
         Another one says if filters or the split removed many rows; sequences of one event are not counted.
         """
@@ -224,6 +229,8 @@ class StudyRun(ABC, Generic[AFold, Answer]):
 
     def _judged(self, cell: StudyCell, fold: AFold, answers: dict[str, Answer]) -> dict[str, StudyScores]:
         """Return ``{design: scores of all systems on a fold}``; record findings, and how long scoring took.
+
+        A design says which items are ranked as candidates, and findings are warnings about results.
 
         Metrics and systems that cannot be scored are recorded as failed and left out.
         """

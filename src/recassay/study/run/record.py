@@ -86,7 +86,9 @@ class Values:
 
 @dataclass
 class Record:
-    """What a running study has found so far: rows, comparisons, findings, failures, tables to draw and times.
+    """The results of a running study so far: rows, comparisons, findings, failures, tables to draw and times.
+
+    Findings are warnings about results.
 
     ``out`` is the folder of the results. ``computed`` and ``taken`` count by system the answers that were computed, and
     those that were taken from the folder; ``changed`` has the reason why the answers of a system must be computed.
@@ -177,9 +179,9 @@ class Record:
             self.times.append({"system": system, **vars(cell), "what": what, **noted})
 
     def note_fold(self, cell: StudyCell, fold: Any, about: Row) -> None:
-        """Write the description of a fold into the folder, and count its users if only known ones are scored.
+        """Write the description of a fold as a JSON file: ``about`` (sizes, facts about times) and how it was made.
 
-        ``about`` has the sizes of the fold and facts about its times.
+        If only users with training events are scored, also note how many these are, and of how many.
         """
         place = self.store.place(FOLDS, self.store.of_split(cell.dataset, cell.split), f"fold-{cell.fold}.json")
         origin = {"fingerprint": fold.fingerprint, "number": fold.number}
@@ -187,7 +189,10 @@ class Record:
         self.population.update(fold.how.get(POPULATION, {}))
 
     def note_scores(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
-        """Record the scores of one fold under one design: a row per system and metric, user values and findings."""
+        """Record the scores of one fold: a row per system and metric, the values of users, and warnings (findings).
+
+        ``design`` says which items were ranked as candidates.
+        """
         identity, scores = self.identity(cell) | {"design": design}, scored.scores
         self._note_rows(identity, cell.fold, scored)
         if scores.unit_metrics:
@@ -199,7 +204,10 @@ class Record:
         self.rows += [{"system": row["system"], **identity, "fold": fold, **row} for row in scored.rows()]
 
     def note_findings(self, findings: Iterable[Finding], cell: StudyCell, design: str | None = None) -> None:
-        """Record findings with the data set, split, fold and seed of the cell, and the design (None: not about one)."""
+        """Record findings (warnings about results) with the data set, split, fold and seed of the cell.
+
+        ``design``, which items were ranked as candidates, is None if the findings are not about one.
+        """
         about = {"dataset": cell.dataset, "split": cell.split, "design": design}
         self.findings += [{**found.to_dict(), **about, "fold": cell.fold, "seed": cell.seed} for found in findings]
 
@@ -226,17 +234,17 @@ class Record:
         return scored
 
     def note_comparisons(self, cell: StudyCell, design: str, rows: Iterable[Row]) -> None:
-        """Record the comparisons of systems over all folds, with data set, split, seed and design."""
+        """Record the comparisons of systems over all folds, with data set, split, seed and design (items ranked)."""
         self.comparisons += [{**self.identity(cell), "design": design, **row} for row in rows]
 
     def note_groups(self, cell: StudyCell, design: str, groups: GroupScores) -> None:
-        """Record means by group of users or of items, with data set, split, seed and design."""
+        """Record means by group of users or of items, with data set, split, seed and design (items ranked)."""
         self.groups.append((self.identity(cell) | {"design": design}, groups))
 
     def note_leads(self, cell: StudyCell, design: str, scores: Scores, comparison: Comparison | None) -> None:
         """Record, for each metric, the best system and the test of its lead over the second best.
 
-        ``comparison`` has the tests; None if nothing was tested.
+        ``design`` says which items were ranked as candidates. ``comparison`` has the tests; None if nothing was tested.
         """
         self.leads += leads_at(Place(**self.identity(cell), design=design), scores, comparison)
 
@@ -289,7 +297,7 @@ class Record:
     def work(self, memo: Memo) -> tuple[str, ...]:
         """Return sentences on what was computed, one for each system, and on what was taken from the folder.
 
-        ``memo``, the cache of intervals and tests, counts those that were computed and those that were taken.
+        ``memo``, the cache of intervals and tests, counts those that were computed and those that were read from it.
         """
         lines = [
             f"{name} was fitted and answered on {format_count(folds, 'fold')}: "

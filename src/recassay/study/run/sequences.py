@@ -122,10 +122,12 @@ class SequenceRun(StudyRun[SequenceFold, Runs]):
         return None if path is None else generated_of(name, read_parquet(path), fold.test.item_vocabulary)
 
     def judge(self, cell: StudyCell, fold: SequenceFold, answers: dict[str, Runs], *, dry_run: bool = False) -> Judged:
-        """Return ({SEQUENCES: scores of the generated sequences}, no findings).
+        """Score the generated sequences of all systems on a fold; return ({SEQUENCES: scores}, ()).
 
-        Scores compare generated sequences with the true continuations, and have a value per test sequence. ``answers``
-        maps each system to its sequences. A dry run computes no intervals, and also compares the systems.
+        SEQUENCES is the name of the only design (the way of choosing candidates) of sequences, and the empty tuple
+        stands for findings. Scores compare generated sequences with the true continuations, and have a value per test
+        sequence. ``answers`` maps each system to its sequences. A dry run computes no intervals, and also compares the
+        systems.
         """
         scored = self._scores(fold, answers, NO_INTERVALS if dry_run else self.plan.study.judge.uncertainty)
         if dry_run:

@@ -132,7 +132,7 @@ class StreamRun(StudyRun[StreamFold, Outcomes]):
         """
         replace(answer, timing=None).write(self.store.run_place(cell, name), {MADE_FROM: key})
         if answer.timing is not None:
-            self.store.store_times(_calls(key), answer.timing.to_dict())
+            self.store.store_times(_calls_key(key), answer.timing.to_dict())
         self.store.checkpoint(key).unlink(missing_ok=True)
 
     def load_answer(self, cell: StudyCell, name: str, fold: StreamFold, key: str) -> Outcomes | None:
@@ -144,15 +144,17 @@ class StreamRun(StudyRun[StreamFold, Outcomes]):
         """Record how long each step of a system took, and its queries and updates; ``keys`` maps a step to its key."""
         super().note_times(cell, system, keys)
         for key in keys.values():
-            if noted := self.store.times(_calls(key)):
+            if noted := self.store.times(_calls_key(key)):
                 self.record.calls.append({"system": system, **vars(cell), **Timing.from_dict(noted).to_dict()})
 
     def judge(
         self, cell: StudyCell, fold: StreamFold, answers: dict[str, Outcomes], *, dry_run: bool = False
     ) -> Judged:
-        """Return ({STREAM: scores at every scored event}, findings about drift and unscored events).
+        """Score the outcomes of all systems on a stream; return ({STREAM: scores}, findings).
 
-        ``answers`` maps each system to its outcomes. A dry run computes no intervals and no findings.
+        STREAM is the name of the only design (the way of choosing candidates) of streams. Scores have a value at every
+        scored event; findings are warnings about drift and about unscored events. ``answers`` maps each system to its
+        outcomes. A dry run computes no intervals and no findings.
         """
         plan = self.plan.for_data(fold.dataset)
         scored = {STREAM: score_streams(answers, plan, dry_run=dry_run, threads=self.threads)}
@@ -162,7 +164,7 @@ class StreamRun(StudyRun[StreamFold, Outcomes]):
         return scored, stream_findings(answers, plan)
 
     def compare(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
-        """Record the best system by each metric.
+        """Record the best system by each metric; ``scored`` are the scores of all systems on the stream.
 
         Whether the lead of a system is significant is tested by user, as in ``recassay compare``, because events of one
         user are not independent.
@@ -207,7 +209,7 @@ def dry_run_protocol(protocol: Prequential, events: int) -> Prequential:
     return replace(protocol, warmup=warmup, learn_until=until, score_every=1.0, **spans)
 
 
-def _calls(key: str) -> str:
+def _calls_key(key: str) -> str:
     """Return the key of the stored times of queries and updates of the result with ``key``."""
     return f"{key}-calls"
 
@@ -224,13 +226,13 @@ def stream_exhibits(played: Played, plan: StreamPlan, dataset: str) -> Iterator[
     scored = {name: outcomes for name, outcomes in played.items() if len(outcomes)}
     for metric in plan.curves if scored else ():
         name = "" if metric == plan.over_time else f"-{_slug(metric)}"
-        yield from (replace(one, name=one.name + name) for one in _over_time(scored, metric, plan, dataset))
+        yield from (replace(one, name=one.name + name) for one in _over_time_exhibits(scored, metric, plan, dataset))
     for metric in plan.of_catalogue if scored else ():
-        yield _catalogue(scored, metric)
-    yield _counted(played)
+        yield _catalogue_exhibit(scored, metric)
+    yield _event_counts_exhibit(played)
 
 
-def _over_time(scored: Played, metric: str, plan: StreamPlan, dataset: str) -> Iterator[Exhibit]:
+def _over_time_exhibits(scored: Played, metric: str, plan: StreamPlan, dataset: str) -> Iterator[Exhibit]:
     """Yield the charts of one metric: curves, tests and bounds of the differences of systems, and drift alarms.
 
     ``scored`` maps each system to its outcomes, which have scored events. Drift alarms come with the main metric only.
@@ -253,7 +255,7 @@ def _over_time(scored: Played, metric: str, plan: StreamPlan, dataset: str) -> I
         yield replace(figure, title=f"Alarms of drift in {metric}", series=None, facet="system")
 
 
-def _catalogue(scored: Played, heading: str) -> Exhibit:
+def _catalogue_exhibit(scored: Played, heading: str) -> Exhibit:
     """Return a chart over time of a metric of many lists, such as coverage."""
     curves = {name: outcomes.catalogue[heading] for name, outcomes in scored.items()}
     table = pl.concat(
@@ -271,7 +273,7 @@ def _catalogue(scored: Played, heading: str) -> Exhibit:
     return Exhibit(f"over-time-{_slug(heading)}", f"{heading} over time", caption, table, EVENT, heading, "system")
 
 
-def _counted(played: Played) -> Exhibit:
+def _event_counts_exhibit(played: Played) -> Exhibit:
     """Return a bar chart of how many events were scored, and how many were not, by reason.
 
     There is one series of bars if the numbers are the same for all systems, else one per system.
@@ -321,7 +323,7 @@ def protocol_exhibits(by_cell: Mapping[StudyCell, Played], plan: StreamPlan, dat
     for metric in plan.for_data(dataset).of_events:
         if len(groups) > 1:
             every = {text: played for group in groups.values() for text, played in group.items()}
-            yield _unpaired(every, metric, suffix)
+            yield _means_exhibit(every, metric, suffix)
         for number, group in enumerate(groups.values()):
             compared = {
                 system: compare_over_time(
@@ -363,7 +365,7 @@ def _paired(table: pl.DataFrame, metric: str, suffix: str) -> Exhibit:
     )
 
 
-def _unpaired(by_protocol: Mapping[str, Played], metric: str, suffix: str) -> Exhibit:
+def _means_exhibit(by_protocol: Mapping[str, Played], metric: str, suffix: str) -> Exhibit:
     """Return the means of the systems under protocols that cannot all be paired."""
     rows = [
         {"system": system, "protocol": text, "mean": mean(one, metric), "n": len(one)}

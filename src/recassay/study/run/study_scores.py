@@ -130,7 +130,7 @@ def pool_folds(
     values, weights, rows = {}, {}, []
     for one in scores[0].rows:
         key, power = (one.system, one.metric), float(getattr(metrics[one.metric], "power", 1))
-        row = _summed([fold.row(*key) for fold in scores])
+        row = _summary_over_folds([fold.row(*key) for fold in scores])
         if one.metric in scores[0].unit_metrics:
             parts = ((at, fold.values(*key), _weights(fold, key)) for fold, at in zip(scores, places, strict=True))
             values[key], weights[key] = pooled_values(parts, units.len(), power)
@@ -180,7 +180,7 @@ def _weights(scores: Scores, key: Key) -> Values:
     return defined_weights(scores.values(*key), scores.weights(*key))
 
 
-def _summed(rows: Sequence[Summary]) -> Summary:
+def _summary_over_folds(rows: Sequence[Summary]) -> Summary:
     """Return the summary over folds of one metric: sums of the counts, and the unweighted mean of the means."""
     counts = {name: sum(getattr(row, name) for row in rows) for name in ("n", *COUNTS)}
     accompanying = {
