@@ -48,20 +48,21 @@ def count_moments(standings: Standings, design: Design, groups: TargetSets, metr
 
 
 def pair_moments(formula: PairFormula, design: Design, groups: TargetSets) -> CreditMoments:
-    """Return mean and variance of a metric that is a share of pairs (relevant, non-relevant item), such as AUC.
+    """Return the mean and variance of a metric that is a share of pairs (relevant, non-relevant item), such as AUC.
 
-    ``formula`` gives the share from the number of pairs in the wrong order. The mean does not depend on the number of
-    sampled candidates.
+    They are taken over the draw of the candidates that ``design`` describes, and over random orders of tied items.
+    ``formula`` gives the share from the number of pairs in the wrong order. The result has an entry per group.
 
-    With b_i of N candidates above the i-th relevant item, R N pairs and q candidates drawn, the mean is share(sum
-    E[b_i], R N). Var(sum X_i) = K (N sum_ij E[min(b_i, b_j)] - E[(sum b_i)^2]) + (q / N)^2 Var(sum b_i), with K = q /
-    N^2 with replacement and q (N - q) / ((N - 1) N^2) without.
+    A group has R relevant items. Of its N candidates, b_i are above the i-th relevant item (random if items tie), and q
+    are drawn; X_i is the number of drawn candidates above that item. The mean, share(sum E[b_i], R N), does not depend
+    on q. The variance is Var(sum X_i) / (q R)^2, with Var(sum X_i) = K (N sum_ij E[min(b_i, b_j)] - E[(sum b_i)^2]) +
+    (q / N)^2 Var(sum b_i), where K = q / N^2 with replacement and q (N - q) / ((N - 1) N^2) without.
     """
     group = row_groups(groups.offsets)
     n = groups.owner.size
     n_tied = groups.ties + 1.0  # relevant items with the same score, the item included
     place = np.arange(group.size) - groups.offsets[group]
-    expected = groups.above + groups.tied * _number_in_tie(groups) / (n_tied + 1)
+    expected = groups.above + groups.tied * _numbers_within_ties(groups) / (n_tied + 1)
     total = np.bincount(group, weights=expected, minlength=n)
     relevant, pool, drawn = groups.relevant.astype(float), groups.pool, groups.drawn.astype(float)
     smaller = np.bincount(group, weights=(2 * (relevant[group] - place - 1) + 1) * expected, minlength=n)
@@ -76,7 +77,7 @@ def pair_moments(formula: PairFormula, design: Design, groups: TargetSets) -> Cr
     return CreditMoments(mean, np.maximum(variance, 0.0), np.full(n, 0.5), np.ones(n))
 
 
-def _number_in_tie(groups: TargetSets) -> Float:
+def _numbers_within_ties(groups: TargetSets) -> Float:
     """Return, for each relevant item, its number 1, 2, ... among the group's relevant items with the same score."""
     begins = begins_level(groups.ties, groups.offsets)
     place = np.arange(begins.size)
@@ -84,10 +85,10 @@ def _number_in_tie(groups: TargetSets) -> Float:
 
 
 def _judged_moments(formula: JudgedFormula, standings: Standings, groups: TargetSets) -> CreditMoments:
-    """Return the moments of bpref or infAP over random orders of ties, with an entry per group of target sets.
+    """Return the mean and variance of bpref or infAP over random orders of tied items, with an entry per group.
 
-    A target set holds the candidates that relevant items are ranked among. The variance is 0, or NaN (no closed form)
-    if judged items tie.
+    A group has the relevant items of one query, which are ranked among the same candidates. The variance is 0, or NaN
+    (no closed form) if judged items tie.
     """
     group = row_groups(groups.offsets)
     before = np.arange(group.size) - groups.offsets[group]
@@ -95,7 +96,7 @@ def _judged_moments(formula: JudgedFormula, standings: Standings, groups: Target
     low, relevant = standings.pool[RATED][groups.owner].astype(np.int64), groups.relevant.astype(np.int64)
     above, none = before + groups.above.astype(np.int64), np.zeros_like(before)
     counts = JudgedCounts(above, before, judged, relevant[group], low[group], none)
-    value, number = formula.value(counts), _number_in_tie(groups)
+    value, number = formula.value(counts), _numbers_within_ties(groups)
     for pair in np.flatnonzero(tied):
         n_tied, i, size = int(groups.ties[pair]) + 1, int(number[pair]), int(tied[pair])
         above = np.arange(size + 1)  # of the tied judged items, above the i-th of the tied relevant ones

@@ -316,11 +316,12 @@ def spread_masses_above(number: Int64, mass: Float, m: int, q: int, logs: Float,
 
 @njit(nogil=True, cache=True)
 def add_over_items(k: float, n: int, m: int, weight: float, low: int, high: int, here: Float, above: Float) -> float:
-    """Add ``here``, times the probability of its position, to the row of each relevant item in ``above``.
+    """Add to the row of each relevant item in ``above`` the vector ``here``, times the probability of a position.
 
-    The item is the i-th of ``m`` relevant items, and ``k`` of ``n`` candidates are above it. Return the probability for
-    the last item.
+    For the i-th of ``m`` relevant items, it is the probability that ``k`` of ``n`` candidates are above the item.
+    Return the probability for the last row.
 
+    - ``here``: the distribution of the mass of k candidates, as probabilities at nodes (fixed masses)
     - ``weight``: a factor of all that is added
     - ``low``, ``high``: only the nodes from ``low`` up to ``high`` of ``here`` are not zero
     """

@@ -59,12 +59,12 @@ class Conventions:
 
     @property
     def reads_scores(self) -> bool:
-        """Return whether reading the lists needs scores, not ranks alone."""
+        """Return whether these rules need the scores of the lists, not their ranks alone."""
         return self.order == "score" or self.precision == "single" or self.duplicates == "last" or self.ties == "ranx"
 
     @property
     def reads_rows(self) -> bool:
-        """Return whether the result of reading the lists can depend on the order of rows in the file."""
+        """Return whether these rules read the order of rows in the file, for ties or to keep the last repeat."""
         return self.ties in OF_ROWS or self.duplicates == "last"
 
 
@@ -164,20 +164,23 @@ class Alignment:
             rows = run.offsets[lists[query]] + rank - 1
             first, last = self.tie_first[rows], self.tie_last[rows]
             if ties in ("optimistic", "pessimistic"):
-                order, placed = _settled(query, first, last, truth.gains[judged], best=ties == "optimistic")
+                order, ranks = _extreme_tie_order(query, first, last, truth.gains[judged], best=ties == "optimistic")
                 judged, listed = judged[order], rank[order]
-                rank = first = last = placed
+                rank = first = last = ranks
         return AlignedBlock(
             self, truth, begin, end, end - begin, slice(int(offsets[0]), int(offsets[-1])), offsets - offsets[0],
             length, has_list, start, rank, first, last, judged, listed,
         )  # fmt: skip
 
 
-def _settled(query: Int64, first: Int32, last: Int32, grade: Float, best: bool) -> tuple[NDArray[np.intp], Int32]:
-    """Return (order, ranks): tied marks from the best to the worst grade if ``best``, else reversed, and their ranks.
+def _extreme_tie_order(
+    query: Int64, first: Int32, last: Int32, grade: Float, best: bool
+) -> tuple[NDArray[np.intp], Int32]:
+    """Return (order, ranks) of the judged items in lists, with ties broken in the ``best`` order, or the worst.
 
-    A mark is a judged item in a list. The best order takes the first positions of tied rows, the worst the last.
-    ``query``, ``first``, ``last`` and ``grade`` have an entry per mark.
+    In the best order, judged items that tie are sorted by descending grade and get the first of the ranks that the tied
+    rows of the list share. In the worst, they are sorted by ascending grade and get the last. Item ``order[i]`` gets
+    ``ranks[i]``. ``query``, ``grade`` and the range ``first`` to ``last`` of shared ranks have an entry per item.
     """
     order = np.lexsort((-grade if best else grade, first, query))
     begins = np.flatnonzero(np.append(True, (np.diff(first) != 0) | (np.diff(query) != 0)))
@@ -328,7 +331,7 @@ class AlignedBlock:
 
 
 def align(run: Run, truth: Truth, conventions: Conventions | None = None, *, whole: bool = True) -> Alignment:
-    """Return a run aligned with the truth: order, ties, duplicates and ids are settled by the conventions, and counted.
+    """Return a run aligned with the truth: its order, ties and repeated items follow ``conventions``.
 
     If this is the ``whole`` run, raise an error if it cannot be judged. If the run has only some of the users, that
     cannot be decided yet: the caller adds up the counts of all groups of users and then calls

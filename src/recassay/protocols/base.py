@@ -28,7 +28,8 @@ class Step:
     """A step of a protocol: the queries to put to the system, and the events to give it afterwards.
 
     ``ask`` has the queries, and ``reveal`` the events; None where there are none. On folds they are :class:`Queries`
-    and a log; on streams and for sequences, positions in a block.
+    and a log; on streams, positions of events in a block. For generated sequences, ``ask`` is the position of the item
+    to generate next.
     """
 
     ask: Any = None

@@ -156,9 +156,10 @@ class Prequential(BaseProtocol):
 
     @property
     def needs(self) -> TimeKind | None:
-        """Return the weakest kind of times that a stream must have.
+        """Return what the times in a log must tell so that this protocol can play the log as a stream.
 
-        It is ``clock`` (clock times), ``global`` (an order of all events), or None (no times are needed).
+        ``clock``: real times, of which differences can be taken; ``global``: which of any two events came first; None:
+        nothing, as the order of rows is used.
         """
         if self.order == "row":
             return None

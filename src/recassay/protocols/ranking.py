@@ -22,7 +22,7 @@ TOP = 100
 
 @dataclass(frozen=True, repr=False)
 class Ranking(UserProtocol):
-    """One query per user with a test rating; nothing is revealed.
+    """One query per user with a test rating; systems see no event between training and the queries.
 
     A test rating of ``relevant_from`` or more is relevant (None: all of them). Lists have ``k`` items. Training items
     of a user are not candidates; ``keep_seen=True`` keeps them, to show the effect of their exclusion. ``bins`` is the
@@ -147,7 +147,7 @@ class NextItem(UserProtocol):
         return fold.validation if self.on == "test" else None
 
     def truth(self, fold: Fold) -> Truth:
-        """Return the next item of each user."""
+        """Return the relevant items of the queries: the next item of each user."""
         test = self.target_fold(fold).test
         return Truth.from_frame(test.frame().select("user_id", "item_id"), origin=test.origin)
 
@@ -192,5 +192,8 @@ class Sequence(BaseProtocol):
     seeds: Annotated[int, COUNT] = 1
 
     def steps(self) -> Iterator[Step]:
-        """Yield a step for each position to generate; its queries are the positions, and nothing is revealed."""
+        """Yield ``k`` steps; step j asks the system for the item at position j = 0..k-1 of all generated sequences.
+
+        ``ask`` is j, and ``reveal`` is None: the system learns no true item in between.
+        """
         return (Step(ask=place) for place in range(self.k))

@@ -97,10 +97,11 @@ def _degrees_kept(pool: int, sample: int, replace: bool) -> int:
 
 
 def _without_replacement(pool: int, sample: int, degrees: int) -> Joint:
-    """Return the canonical pairs for draws without replacement: polynomials of the full and of the sampled rank.
+    """Return the joint distribution of full rank r and sampled rank q for draws without replacement.
 
-    Every polynomial Q_k of the family, scaled to 1 at the best rank, has E[Q_k(q) | r] = Q_k(r). So rho_k is the
-    quotient of the values of psi_k and phi_k there.
+    It is given as canonical pairs (see the module): psi_k(r) and phi_k(q) are discrete Chebyshev polynomials of degree
+    k, below ``degrees``. The polynomial Q_k, scaled to 1 at the best rank, has E[Q_k(q) | r] = Q_k(r). So the
+    correlation rho_k of the pair is phi_k(1) / psi_k(1), the quotient of their values at the best rank.
     """
     return Joint(
         pool=pool,
@@ -114,13 +115,13 @@ def _without_replacement(pool: int, sample: int, degrees: int) -> Joint:
 
 
 def _with_replacement(pool: int, sample: int, degrees: int, nodes: int) -> Joint:
-    """Return the canonical pairs for draws with replacement, from ``degrees`` polynomials and ``nodes`` Gauss nodes.
+    """Return the joint distribution of full and sampled rank for draws with replacement, as canonical pairs.
 
-    The probability of a sampled rank is a polynomial of degree m in the full rank. Its products with polynomials are
-    summed exactly over all full ranks by Gauss' rule on a few nodes (Golub and Welsch 1969), so the cost does not grow
-    with the pool.
+    Computed from ``degrees`` polynomials and ``nodes`` points of Gauss' rule for sums. The probability of a sampled
+    rank is a polynomial of degree m in the full rank. Its products with polynomials are summed exactly over all full
+    ranks by Gauss' rule on a few nodes (Golub and Welsch 1969), so the cost does not grow with the pool.
     """
-    points, weighted = _nodes(pool, nodes)
+    points, weighted = _gauss_nodes(pool, nodes)
     products = weighted[:degrees] @ _count_distributions(points, pool, sample, replace=True)
     chances = products[0]
     rotation, kept, seen = svd(products / np.sqrt(chances), full_matrices=False)
@@ -136,10 +137,11 @@ def _with_replacement(pool: int, sample: int, degrees: int, nodes: int) -> Joint
     )
 
 
-def _nodes(pool: int, n: int) -> tuple[Float, Float]:
-    """Return ``n`` Gauss nodes for means over 0..pool, and a table of the polynomials' values at the nodes.
+def _gauss_nodes(pool: int, n: int) -> tuple[Float, Float]:
+    """Return (nodes, table) of Gauss' rule, with which a mean over the points 0..``pool`` is a sum over ``n`` nodes.
 
-    The table has a row per polynomial and a column per node; each value is multiplied by the node's weight.
+    Row k, column i of the table is the value of the discrete Chebyshev polynomial of degree k at node i, multiplied by
+    the weight of the node.
     """
     size, k = pool + 1, np.arange(1.0, n)
     off_diagonal = k / 2 * np.sqrt((size**2 - k**2) / (4 * k**2 - 1))
@@ -149,14 +151,15 @@ def _nodes(pool: int, n: int) -> tuple[Float, Float]:
 
 
 def _n_kept(kept: Float) -> int:
-    """Return the number of pairs whose correlation is at least ``LOST``; the first, a constant, is always kept."""
+    """Return how many of the correlations ``kept`` are at least ``LOST``; the first, of a constant, always counts."""
     return max(1, int((kept >= LOST).sum()))
 
 
 def _with_prior(prior: Float, pool: int, sample: int, replace: bool) -> Joint:
-    """Return the canonical pairs for any probabilities ``prior`` of the full ranks 1..``pool`` + 1.
+    """Return the joint distribution for any probabilities ``prior`` of the full ranks 1..``pool`` + 1.
 
-    They are singular vectors of a matrix with a row per full rank of positive probability.
+    Its canonical pairs (see the module) are singular vectors of a matrix with a row per full rank of positive
+    probability.
     """
     ranks = np.flatnonzero(prior)
     roots = np.sqrt(prior[ranks])

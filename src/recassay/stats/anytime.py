@@ -93,9 +93,10 @@ def _knots() -> Float:
 
 @functools.lru_cache(maxsize=64)  # bounds of several windows or systems often have the same parameters
 def _at_knots(n: int, rho: float, c: float, goal: float) -> Float:
-    """Return u(v) at the first ``n`` knots; the parameters are those of :func:`_root`.
+    """Return the boundary u(v) at the first ``n`` sums of squares v of :func:`_knots`.
 
-    u is smooth, so a straight line between knots is a good starting point for Newton's method.
+    The other parameters are those of :func:`_root`. u is smooth, so a straight line between knots is a good starting
+    point for Newton's method.
     """
     knots = _knots()[:n]
     ends = goal + np.log1p(knots / rho)
@@ -103,10 +104,10 @@ def _at_knots(n: int, rho: float, c: float, goal: float) -> Float:
 
 
 def _root(s: Float, v: Float, rho: float, c: float, goal: float) -> Float:
-    """Return the s at which log m(s, v) is ``goal`` for each v, by Newton's method from the starting points ``s``.
+    """Return for each sum of squares v the sum s at which log m(s, v) is ``goal``, m being the mixture of the module.
 
-    ``rho`` is the parameter of the mixture, and ``c`` the largest size of a difference. log m is convex in s, so the
-    steps approach the root from above.
+    Newton's method begins at the given ``s``. ``rho`` is the parameter of the mixture, and ``c`` the largest size of a
+    difference. log m is convex in s, so the steps approach the root from above.
     """
     s, active = s.copy(), np.arange(v.size)
     for _ in range(STEPS):
@@ -133,19 +134,26 @@ def log_mixture(s: Float, v: Float, rho: float, c: float = 1.0) -> Float:
 
 
 def _log_mixture(s: Float, v: Float, rho: float, c: float) -> tuple[Float, Float]:
-    """Return log m(s, v) and its derivative with respect to s; ``rho`` and ``c`` are as in :func:`log_mixture`."""
+    """Return (log m(s, v), its derivative with respect to s), elementwise, for the mixture m of the module.
+
+    ``s`` are sums of differences and ``v`` sums of their squares; ``rho`` is the parameter of the mixture, and ``c``
+    the largest size of a difference.
+    """
     from scipy.special import gammainc, gammaln  # late: in older versions it imports linear algebra
 
     r, a, x = rho / c**2, (v + rho) / c**2, (c * s + v + rho) / c**2
-    constant = _constant(r)
+    constant = _log_constant(r)
     below, log_factor, log_x = gammainc(a, x), gammaln(a), np.log(x)
     density = np.exp((a - 1) * log_x - x - log_factor) / below
     return constant + log_factor + np.log(below) - a * log_x + x, (density - a / x + 1) / c
 
 
 @functools.lru_cache(maxsize=64)
-def _constant(r: float) -> float:
-    """Return the part of log m(s, v) that depends on neither s nor v; ``r`` is rho / c^2."""
+def _log_constant(r: float) -> float:
+    """Return the part of the log mixture log m(s, v) that does not depend on the sums s and v.
+
+    ``r`` is rho / c^2, with rho the parameter of the mixture and c the largest size of a difference.
+    """
     from scipy.special import gammainc, gammaln
 
     return float(r * np.log(r) - gammaln(r) - np.log(gammainc(r, r)) - r)

@@ -78,7 +78,11 @@ class Differences:
 
     @cached_property
     def scale(self) -> Float:
-        """Return for each difference (m,) the largest of the values it was computed from, to judge rounding errors."""
+        """Return an array (m,): the largest absolute value in the two columns of each difference.
+
+        If ``largest`` is set, its values are used for the columns. A difference that is tiny compared with it may be no
+        more than a rounding error.
+        """
         largest = (
             np.array([largest_magnitude(column) for column in self.columns.T]) if self.largest is None else self.largest
         )
@@ -110,9 +114,9 @@ class Differences:
         return replace(self, columns=np.where(bad, 0.0, self.columns)) if bad.any() else self
 
     def resampled(self, resample: Callable[[Float], Float]) -> Callable[[int], Float]:
-        """Resample the columns once, and return a function that maps j to the resampled sums (B,) of difference j.
+        """Resample the columns once; return a function that maps j to the B resampled sums of difference j.
 
-        ``resample`` turns columns (n, k) into sums (k, B) that are linear in the columns.
+        ``resample`` gets the columns (n, k), n values of each of k systems, and returns sums (k, B) over B resamples.
         """
         sums, pairs = resample(self.columns), self.pairs
         return lambda j: sums[j] if pairs is None else sums[pairs[j, 0]] - sums[pairs[j, 1]]

@@ -28,7 +28,7 @@ Fold = tuple[Int64, Float, Float]  # positions of its units among all, their val
 
 @dataclass(frozen=True, eq=False)
 class GroupMean:
-    """The mean of a group of units, and the influence of each unit on it.
+    """The mean of a group of units, and the influence of each unit on it: its change per share of weight moved there.
 
     ``places`` are the positions of the group's units among all units, ascending. ``error`` is the standard error of the
     mean; ``scale`` is the largest value, to which rounding errors are compared.

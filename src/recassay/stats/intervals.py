@@ -205,10 +205,12 @@ def percentile(column: ColumnInfluence, level: float) -> Bounds:
 
 
 def bca(column: ColumnInfluence, level: float) -> Bounds:
-    """Return the bias-corrected and accelerated interval: the quantiles at Phi(z0 + (z0 + z) / (1 - a (z0 + z))).
+    """Return the bias-corrected and accelerated interval: quantiles at Phi(z0 + (z0 + z) / (1 - a (z0 + z))).
 
-    z0 = Phi^-1(share of resampled means below the estimate + half of those equal to it). The share is kept half a
-    resample away from 0 and 1. a = sum u_i^3 / (6 (sum u_i^2)^1.5).
+    They are quantiles of the resampled means, Phi is the normal distribution function, and z its two quantiles that
+    enclose ``level``. z0 = Phi^-1(share of resampled means below the estimate + half of those equal to it). The share
+    is kept half a resample away from 0 and 1. a = sum u_i^3 / (6 (sum u_i^2)^1.5), with u_i the jackknife value of unit
+    i (see :class:`ColumnInfluence`).
     """
     resampled = column.resampled[~np.isnan(column.resampled)]
     if not resampled.size:
@@ -230,11 +232,11 @@ def _normal_bounds(level: float) -> Bounds:
 def abc(column: ColumnInfluence, level: float) -> Bounds:
     """Return the approximate bootstrap confidence interval: BCa without resampling, from the influence of the units.
 
-    a = sum L_i^3 / (6 (sum L_i^2)^1.5), sigma = sqrt(sum L_i^2) / n, w = z0 + z, lambda = w / (1 - a w)^2, with z
-    the normal quantile of the bound. The bound is the mean under the weights 1/n + lambda L_i / (n^2 sigma). For a
-    mean, and for a ratio of means, z0 is exactly a: bias and curvature along the least favourable direction cancel. The
-    bound is then t + lambda sigma / (1 + lambda k), with k = sum L_i w_i / (n^2 sigma mean(w)), which is 0 without
-    weights.
+    L_i is the influence of unit i, of n, on the estimate t, and z the normal quantile of the bound. With a = sum L_i^3
+    / (6 (sum L_i^2)^1.5), sigma = sqrt(sum L_i^2) / n, w = z0 + z and lambda = w / (1 - a w)^2, the bound is the mean
+    under the weights 1/n + lambda L_i / (n^2 sigma). For a mean, and for a ratio of means, the bias correction z0 is
+    exactly a: bias and curvature along the least favourable direction cancel. The bound is then t + lambda sigma / (1 +
+    lambda k), with k = sum L_i w_i / (n^2 sigma mean(w)) for units of weight w_i, and k = 0 without weights.
     """
     a = acceleration(column.influence)
     sigma = float(np.sqrt(column.squares)) / column.units

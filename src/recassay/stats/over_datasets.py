@@ -49,8 +49,9 @@ class Friedman:
 def friedman(table: Float, *, alpha: float = 0.05, higher_is_better: bool = True) -> Friedman:
     """Return Friedman's test that the mean ranks of systems differ, from a table (blocks, systems) of at least 2 by 3.
 
-    chi-square = (k - 1) sum_j (R_j - N (k + 1) / 2)^2 / (sum of squared ranks - N k (k + 1)^2 / 4), F = (N - 1) chi2 /
-    (N (k - 1) - chi2), critical difference = q_alpha sqrt(k (k + 1) / (6 N)). If all systems tie in every block, p = 1.
+    R_j is the sum of the ranks of system j, of k, over N blocks, such as data sets. chi-square = (k - 1) sum_j (R_j - N
+    (k + 1) / 2)^2 / (sum of squared ranks - N k (k + 1)^2 / 4), F = (N - 1) chi2 / (N (k - 1) - chi2), critical
+    difference = q_alpha sqrt(k (k + 1) / (6 N)). If all systems tie in every block, p = 1.
 
     >>> friedman(np.array([[0.50, 0.45, 0.40], [0.62, 0.60, 0.61], [0.30, 0.35, 0.25]])).mean_ranks
     (1.333..., 2.0, 2.666...)

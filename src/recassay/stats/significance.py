@@ -107,7 +107,7 @@ def permutation(differences: Differences, options: ResamplingOptions) -> PValues
 def bootstrap(differences: Differences, options: ResamplingOptions) -> PValues:
     """Return p of the shift bootstrap of the mean: (count + 1) / (B + 1).
 
-    It counts the resamples with |mean of the resampled d - mean(d)| >= |mean(d)|.
+    ``count`` is the number of the B resamples of the differences d with |their mean - mean(d)| >= |mean(d)|.
     """
     resamples = options.n_resamples(10_000)
 

@@ -61,11 +61,11 @@ def users_per_block(alignment: Alignment) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """The evaluation of one run: summary rows, findings, and arrays with a value per user.
+    """The evaluation of one run: summary rows, findings (problems of the input), and arrays with a value per user.
 
     ``columns`` has such an array for each (kind, metric heading); values for the worst and the best order of tied rows
-    are kept for the main metric only. ``named`` says which findings name each user, and ``extra`` counts lists of users
-    outside the truth. The run itself is not kept.
+    are kept for the main metric only. ``named`` says which findings apply to each user, and ``extra`` counts lists of
+    users outside the truth. The run itself is not kept.
     """
 
     rows: tuple[Summary, ...]

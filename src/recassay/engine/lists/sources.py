@@ -23,14 +23,14 @@ from recassay.threads import Progress
 
 @dataclass(frozen=True)
 class TableOrigin:
-    """The origin of a table read from files: their path, and remarks that findings report, keyed by their codes."""
+    """The origin of a table read from files: their path, and remarks on them, keyed by the code of a finding."""
 
     where: str
     remarks: Mapping[str, str]
 
     @classmethod
     def of(cls, where: str, row_ranges: Sequence[RowRange]) -> TableOrigin:
-        """Return the origin of a table in files: its path and the remarks on its files, by finding code.
+        """Return the origin of a table in files: its path, and remarks on its files, keyed by the code of a finding.
 
         If several files have a remark with the same code, the first one is kept.
         """

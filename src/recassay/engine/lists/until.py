@@ -86,7 +86,7 @@ def score_until(
     for name, run in runs.items():
         raise_if_no_shared_user(run, truth, list_rows[name])
     columns = {
-        (name, heading): _ColumnBounds(metric, _always_defined(metric, truth), sizes, target.width, uncertainty.level)
+        (name, heading): _MeanBounds(metric, _always_defined(metric, truth), sizes, target.width, uncertainty.level)
         for name in runs
         for heading, metric in job.metrics.items()
     }
@@ -120,11 +120,13 @@ def score_until(
     return replace(scores, rows=tuple(rows), settings={**scores.settings, "within": record})
 
 
-class _ColumnBounds:
-    """Running bounds of one system's mean under one metric, which narrow as values are added.
+class _MeanBounds:
+    """Confidence bounds of one system's mean of one metric over all users, which narrow as sampled users are added.
 
-    Where values can be undefined, the mean is a quotient: the mean value (with undefined values as 0) divided by the
-    share of defined values. Each of the two then gets half of the error probability.
+    ``sizes`` are the numbers of users in the strata that are sampled from, ``width`` is the half width wanted, and
+    ``level`` the confidence level. Where the metric can be undefined for a user (not ``always_defined``), the mean is a
+    quotient: the mean value, with undefined values as 0, divided by the share of defined values. Each of the two then
+    gets half of the error probability.
     """
 
     def __init__(self, metric: Metric, always_defined: bool, sizes: Rows, width: float, level: float) -> None:

@@ -28,20 +28,21 @@ def read_block(
     above: Int64, tied: Int64, mass_above: Int64, mass_tied: Int64, tied_masses: Float, tie_relevant: Int32,
     bottom: Bool, top: Int32, top_scores: Float,
 ) -> None:  # fmt: skip
-    """Count the items above and tied with each relevant item of the ``queries`` of a block; write their top lists.
+    """Count, for a block of queries with a row of scores each, the items above and tied with each relevant item.
 
-    A pair is a query with one of its relevant items. Items are numbered by their position in a row of scores. Adjacent
-    items of the same base sets and popularity bins are a range.
+    Also write the list of the items with the highest scores for each query. A pair is a query with one of its relevant
+    items. Items are numbered by their position in a row of scores. Adjacent items are cut into ranges, within which
+    all items have the same popularity bin and belong to the same base sets (sets that candidates can be drawn from).
 
-    - ``scores``: row i, which is overwritten, is for query ``queries[i]``; a negative number marks an empty row
-    - ``bits``: the same memory read as whole numbers
+    - ``scores``: row i has the scores of all items for query ``queries[i]``, and is overwritten; a negative
+      ``queries[i]`` marks an empty row
+    - ``bits``: the memory of ``scores``, read as whole numbers
     - ``relevant``, ``offsets``: the relevant items of query q are ``relevant[offsets[q]:offsets[q + 1]]``; they are
       sorted here by descending score, then by ``ids``
     - ``seen``, ``seen_offsets``: likewise the items to leave out
     - ``rated``, ``rated_offsets``: likewise the items with a low test rating
     - ``cells``: range c of items has the positions ``cells[c]:cells[c + 1]``
-    - ``member[b, c]``: whether range c is in base set b, from which a design can take candidates; the first has all
-      ranges
+    - ``member[b, c]``: whether range c is in base set b; base set 0 has all ranges
     - ``bins[m, c]``: the popularity bin of range c in the m-th way to cut the items into bins
     - ``weight``: the weight of each item
 
@@ -55,7 +56,7 @@ def read_block(
       first
     - ``tie_relevant[p]``, ``bottom[p]``: the number of other relevant items tied with pair p, and whether its score is
       minus infinity
-    - ``top``, ``top_scores``: a list per query
+    - ``top``, ``top_scores``: the items of the list of each query, best first, and their scores
 
     Functions get whole arrays and ranges rather than slices: a slice counts references, and a count takes 5 ns.
     """

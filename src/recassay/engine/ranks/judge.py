@@ -36,9 +36,9 @@ Expected = Callable[[str, Design, Callable[[], DesignResult]], DesignResult]  # 
 
 
 def compute_again(_system: str, _design: Design, compute: Callable[[], DesignResult]) -> DesignResult:
-    """Return the result of a system under a design by computing it; a study may look it up instead.
+    """Return ``compute()``, the result of a system under a design (a way to choose candidates), without a look-up.
 
-    ``compute`` is the function that computes it.
+    This is the default of ``JudgeRequest.expected``; a study passes a function that looks up stored results instead.
     """
     return compute()
 

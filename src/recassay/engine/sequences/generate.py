@@ -218,9 +218,9 @@ def no_probabilities(name: str, where: str = "", instead: str = "") -> UsageErro
 class _Continuation:
     """Sequences that a system continues item by item: their items, probabilities and times so far.
 
-    :func:`~recassay.engine.driver.drive` calls it; a query is the position of the next item. ``which`` are the
-    sequences that have not ended. If a generator or a beam search has ``made`` the items already, only their
-    probabilities and times are computed.
+    :func:`~recassay.engine.driver.drive` asks it for one position of all sequences after the other. ``begun`` are the
+    first items, and ``which`` the indices of the sequences that have not ended. If a generator or a beam search has
+    generated the items already (``made``, by sequence and position), only their probabilities and times are computed.
     """
 
     def __init__(

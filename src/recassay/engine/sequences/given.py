@@ -151,7 +151,7 @@ def generated_by_system(fold: SequenceFold, generated: Systems) -> dict[str, lis
     """
     require_sequence_fold(fold)
     by_system: dict[str, list[Generated]] = {}
-    for name, run in _named(generated, fold):
+    for name, run in _systems_with_names(generated, fold):
         runs = by_system.setdefault(name, [])
         if run.seed in {other.seed for other in runs}:
             raise UsageError(
@@ -175,10 +175,10 @@ def require_sequence_fold(fold: object) -> None:
         raise wrong_noun(fold, "fold of sequences")
 
 
-def _named(generated: Systems, fold: SequenceFold) -> Iterator[tuple[str, Generated]]:
-    """Yield (name of the system, its generated sequences) for each element of ``generated``; read files and tables.
+def _systems_with_names(generated: Systems, fold: SequenceFold) -> Iterator[tuple[str, Generated]]:
+    """Yield (system's name, its generated sequences) for each system in ``generated``, a dict by name or a list.
 
-    Raise U124 for anything else.
+    Sequences in a file or table are read, against the test sequences of ``fold``. Raise U124 for anything else.
     """
     if isinstance(generated, Mapping):
         named: Iterable[tuple[str | None, Any]] = generated.items()

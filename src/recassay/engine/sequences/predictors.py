@@ -141,7 +141,7 @@ class RowPredictor:
 
     @property
     def items_only(self) -> bool:
-        """Return whether the model reads the items of histories and nothing else."""
+        """Return whether predictions depend on the items of a history alone, not on its user or times."""
         return bool(getattr(self.fitted, "reads_items_only", False))
 
     @property

@@ -221,7 +221,7 @@ class SetSeeds:
 
     @property
     def reads_items_only(self) -> bool:
-        """Return whether the model reads the items of histories and nothing else."""
+        """Return whether predictions depend on the items of a history alone, not on its user or times."""
         return self.predictor.items_only
 
     def next_probabilities(self, histories: Histories) -> Float:

@@ -29,12 +29,15 @@ from recassay.naming.named import COUNT, UP_TO_1
 
 @dataclass(frozen=True, repr=False)
 class MeanPopularity(ListMetric):
-    """Base of metrics that average, over a list, a number that each item has by its popularity."""
+    """Base of metrics that average a function of popularity, such as the number of training users, over a list.
+
+    A subclass defines the function in :meth:`of_items`.
+    """
 
     needs: ClassVar[frozenset[str]] = frozenset({"train"})
 
     def of_items(self, popularity: ItemPopularity) -> Values:
-        """Return the number that each item has by its popularity; by default how many training users had the item."""
+        """Return the value of each item, from its ``popularity``; by default its number of training users."""
         return popularity.counts
 
     def bind(self, lookup: ContextLookup) -> PlaceValues:
@@ -43,7 +46,7 @@ class MeanPopularity(ListMetric):
         return item_values(lookup.train_items, self.of_items(ItemPopularity(np.append(counts, 0.0), *of_all)))
 
     def bind_at(self, moments: StreamMoments) -> PlaceValues:
-        """Return that number for each recommended item on a stream (row of the run), right before its event."""
+        """Return the value of each recommended item (row of the run) on a stream, right before its event."""
         return row_values(self.of_items(moments.popularity()))
 
     def judge(self, lists: AlignedBlock) -> Values:
