@@ -293,7 +293,7 @@ class _ChunkedScoring:
 
 @dataclass(frozen=True)
 class _OpenedTable:
-    """The files of a table, opened but not read yet; ``folder`` takes temporary files."""
+    """The files of a table, opened but not read yet; temporary files are written to ``folder``."""
 
     name: str
     where: str
@@ -302,7 +302,7 @@ class _OpenedTable:
 
     @property
     def unit(self) -> str:
-        """Return the word for what has a list, such as user or query."""
+        """Return what the ids of users in the table stand for, as a word: user, query or session."""
         return self.ranges[0].unit
 
 

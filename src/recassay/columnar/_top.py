@@ -74,7 +74,7 @@ def group_maxima(line: Scores, depth: int) -> Scores:
 
 @njit(nogil=True, cache=True)
 def count_reaching(scores: Scores, bar: Score) -> int:
-    """Return how many of ``scores`` are at least ``bar``."""
+    """Return how many of ``scores`` are ``bar`` or higher."""
     reaching = np.int32(0)
     for place in range(scores.size):
         reaching = np.int32(reaching + np.int32(scores[place] >= bar))
@@ -83,10 +83,11 @@ def count_reaching(scores: Scores, bar: Score) -> int:
 
 @njit(nogil=True, cache=True)
 def score_reached_by(scores: Scores, k: int) -> Score:
-    """Return a score that at least ``k`` of ``scores`` reach; return minus infinity if no other one is found.
+    """Return a lower bound of the k-th highest of ``scores``: at least ``k`` of them are as high or higher.
 
-    Usually few more reach it. ``scores`` has no NaN. An interval is halved, at first the range of a sample: to count
-    the scores that reach its middle takes no branches, unlike a selection.
+    Usually hardly more than ``k`` are; the bound is minus infinity if no better one exists or there are fewer than
+    ``k`` scores. ``scores`` has no NaN. The bound is found by bisection, first between the lowest and highest score of
+    a sample: counting the scores above the middle needs no branches, unlike a selection.
     """
     lowest = scores.dtype.type(-np.inf)
     if scores.size < k:

@@ -120,7 +120,7 @@ class _Moves:
         return cls(codes, low, shift, np.append(0, np.cumsum(sizes)), starts, partitioned)
 
     def __call__(self, *chunks: NDArray[Any]) -> NDArray[Any]:
-        """Return a column of 32-bit or 64-bit numbers, given in chunks, with its rows moved into groups."""
+        """Return a column of 32-bit or 64-bit numbers, in chunks, with its rows in the order of their groups."""
         dtype = chunks[0].dtype
         given = [np.ascontiguousarray(chunk).view(f"u{dtype.itemsize}") for chunk in chunks]
         several = self.starts.shape[1] > 1

@@ -78,7 +78,7 @@ def run_kernel(
 
 
 def one_number(value: float, rows: int) -> NDArray[np.float64]:
-    """Return an array in which one number stands for all rows, so that it takes no memory.
+    """Return a read-only array with the same number in all rows, stored only once.
 
     >>> one_number(1.0, 3).tolist(), is_one_number(one_number(1.0, 3)), is_one_number(np.ones(3))
     ([1.0, 1.0, 1.0], True, False)

@@ -106,7 +106,7 @@ class Numbering:
         found = each_block(lambda share, _: _Table().number(shares[share]), len(shares), size=1)
         if len(found) == 1:
             return cls(found[0][1], [Part(slice(0, rows), found[0][0], slice(None))], rows)
-        every = _joined(distinct for _, distinct in found)
+        every = _concatenated(distinct for _, distinct in found)
         shared, first = _Table().number([Piece(0, readonly(every.keys), readonly(every.checks))])
         numbers = np.split(shared, np.cumsum([distinct.rows.size for _, distinct in found])[:-1])
         parts = [
@@ -184,11 +184,11 @@ def _in_parts(pieces: Sequence[Piece], rows: int) -> Numbering:
         Part(checks[ends[part] : ends[part + 1]], codes, slice(edges[part], edges[part + 1]))
         for part, (codes, _) in enumerate(found)
     ]
-    return Numbering(_joined(distinct for _, distinct in found), parts, rows)
+    return Numbering(_concatenated(distinct for _, distinct in found), parts, rows)
 
 
-def _joined(several: Iterable[DistinctIds]) -> DistinctIds:
-    """Return several sets of distinct ids, one after another, as one."""
+def _concatenated(several: Iterable[DistinctIds]) -> DistinctIds:
+    """Return one set of ids that has those of several sets, one set after another."""
     return DistinctIds(*map(np.concatenate, zip(*several, strict=True)))
 
 

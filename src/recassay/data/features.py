@@ -85,7 +85,7 @@ class Features(Displayable):
         return cls(vocabulary, offsets, codes, names.stored_ids, chosen, origin, separators, numbers)
 
     def required(self) -> Features:
-        """Return the features; raise I201 if the table has numeric columns alone."""
+        """Return this object; raise I201 if it has no features, because the table has numeric columns alone."""
         if not self.columns:
             _check_usable(self.numbers, (), self.origin)
         return self
@@ -213,7 +213,7 @@ def list_separator(column: pl.Series) -> str:
 
 
 def _are_lists(texts: pl.Series, separator: str) -> bool:
-    """Return whether different texts, some of which have the separator, are plainly lists of recurring parts."""
+    """Return whether texts, cut at the separator, look like lists, because their parts recur in several texts."""
     joined = texts.filter(texts.str.contains(separator, literal=True))
     if not joined.len() or joined.str.contains(NUMBER).all():
         return False

@@ -165,9 +165,10 @@ def leaks(fold: Fold) -> LeakReport:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Queries(Displayable):
-    """Users to recommend to, as ascending codes of the log that a system was fitted on.
+    """The users to recommend to, without their relevant items: a recommender gets this object and never the truth.
 
-    A recommender receives queries and never the truth: the two are different types.
+    ``users`` are integer codes, ascending, and ``vocabulary`` maps them to ids; both are those of the log on which the
+    system was fitted.
     """
 
     users: NDArray[np.int32]

@@ -88,7 +88,7 @@ class Memberships:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the groups in the order in which they are shown, see :func:`_natural`."""
+        """Return the names of the groups in the order in which they are shown: numbers by value, then texts."""
         names = self.features.names.to_list()
         return tuple(names[code] for code in self.order)
 

@@ -154,7 +154,7 @@ class Run(Displayable):
         return columns
 
     def _with_columns(self, columns: Mapping[str, NDArray[Any]]) -> Run:
-        """Return the run with these arrays in place of those of :attr:`_columns`."""
+        """Return the run with these arrays (a value per row, by name) in place of its own."""
         scores = columns.get("scores")
         column = None if scores is None else pl.Series(scores)
         return replace(self, items=columns["items"], score_column=column, rows=columns.get("places"))
@@ -238,7 +238,7 @@ class Run(Displayable):
         return replace(merged, order="row", tied=None).by_score() if self.order == "score" else merged
 
     def _by_item(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the row numbers sorted by list, item and reading order, and the positions at which an item begins."""
+        """Return (row numbers sorted by list, item and order of reading; positions at which another item begins)."""
         group = row_groups(self.offsets)
         order = np.lexsort((self.items, group) if self.rows is None else (self.rows, self.items, group))
         changes = (np.diff(group[order]) != 0) | (np.diff(self.items[order]) != 0)

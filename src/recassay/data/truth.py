@@ -41,8 +41,8 @@ class Truth(Displayable):
 
     A gain of 0 is a judgement too: not relevant. Rows that repeat a (query, item) are merged to the highest gain and
     counted in ``merged``; ``conflicting`` counts those with a different gain. ``remarks`` maps the code of a finding (a
-    problem that results report) to a text about the truth's file. ``unit`` is the word for what has a list: user, query
-    or session.
+    problem that results report) to a text about the truth's file. ``unit`` is the word for what the ids of users stand
+    for: user, query or session.
 
     >>> truth = Truth.from_frame(pl.DataFrame({"user_id": [1, 1, 1], "item_id": [5, 9, 9], "gain": [1, 2, 2]}))
     >>> truth.items.tolist(), truth.gains.tolist(), truth.merged
@@ -78,7 +78,7 @@ class Truth(Displayable):
         queries, offsets = rows.users, rows.offsets
         vocabulary, items = rows.encode("item_id")
         gains = _gains(rows, negative, origin, items.size)
-        items, gains, may_repeat = _best_first(offsets, items, gains)
+        items, gains, may_repeat = _sorted_by_gain(offsets, items, gains)
         merged = conflicting = 0
         if may_repeat and (again := mark_repeated(offsets, items)).any():
             merged = int(again.sum())
@@ -128,7 +128,7 @@ class Truth(Displayable):
         return count_codes(self.items)
 
     def _item_keys(self) -> NDArray[np.uint64]:
-        """Return a hash for each item code, 0 if the item is not judged."""
+        """Return a hash of the id of each item, by item code; 0 if the item is not judged."""
         codes, _ = self.item_counts
         keys = np.zeros(self.vocabulary.size, np.uint64)
         keys[codes] = mix(id_keys(self.vocabulary.decode(codes)) ^ SECOND)
@@ -210,13 +210,13 @@ def _gains(table: GroupedRows, negative: Negative, where: str, rows: int) -> NDA
     return gains
 
 
-def _best_first(
+def _sorted_by_gain(
     offsets: NDArray[np.int64], items: NDArray[np.int32], gains: NDArray[np.float64]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64], bool]:
-    """Return the judged items and their gains with the rows of each query sorted: gain descending, then item.
+    """Return (items, gains, whether a query may have an item twice): each query's rows by gain, descending, then item.
 
-    ``offsets[q]:offsets[q + 1]`` are the rows of query q. Also return whether a query may have an item twice: if all
-    gains are equal, such rows are neighbours now; else they may be apart.
+    ``items`` and ``gains`` are the judged item and its gain in each row, and ``offsets[q]:offsets[q + 1]`` the rows of
+    query q. Two rows of an item are neighbours afterwards if all gains are equal; else they may be apart.
     """
     offsets, items = readonly(offsets), np.require(items, requirements="W")  # a copy of the caller's data
     graded = not is_one_number(gains)

@@ -39,7 +39,7 @@ NAMED = re.compile(r"^\s*(?P<name>[\w .-]+?)\s*=\s*(?P<model>.+)$", re.DOTALL)
 
 
 def text_log(log: Interactions) -> Interactions:
-    """Return a log with the same rows, whose ids are text, because events have text ids."""
+    """Return a log with its ids as text, since ids in live events are text."""
     if log.item_vocabulary.kind == "string" and log.user_vocabulary.kind == "string":
         return log
     return read_interactions(log.frame().with_columns(pl.col("user_id", "item_id").cast(pl.String)))
@@ -115,7 +115,7 @@ class AttachedModel:
 
     @property
     def stateful(self) -> Any:
-        """Return the learner, or the model that an adapter wraps, if it has a method ``state``; else None."""
+        """Return the learner, or the model that an adapter wraps, if its method ``state`` can store it; else None."""
         learner = self.player.learner
         candidates = (learner, getattr(learner, "model", None))
         return next((one for one in candidates if hasattr(one, "state") and hasattr(one, "load_state")), None)
@@ -164,7 +164,7 @@ class AttachedModels:
         return content
 
     def _content(self) -> tuple[list[Any], dict[str, object]]:
-        """Return the objects in a snapshot, and those that are left out of it, by name."""
+        """Return (objects that a snapshot stores, {name: object} of those that it leaves out)."""
         states = {}
         for one in self.models:
             if one.stateful is not None:

@@ -51,7 +51,7 @@ class Buckets:
             self.dropped.discard(period)
 
     def _sum(self, several: list[GroupSums]) -> GroupSums:
-        """Return the sum of several rows as one row."""
+        """Return one row with the sum of several rows of sums."""
         rows = [GroupSums.zeros(1, self.columns), *several]
         return GroupSums(
             np.concatenate([one.counts for one in rows]), np.concatenate([one.limbs for one in rows])

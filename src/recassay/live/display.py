@@ -81,7 +81,7 @@ def decision_text(decision: dict[str, Any], unit: str) -> str:
 
 
 def _differences_and_bound(row: dict[str, Any]) -> str:
-    """Return the differences of the arms and the bound of a rule as text."""
+    """Return the differences of two arms and the lower bound of a rule (a row of ``rules``) as text."""
     plain, adjusted, low = (cell(row[name]) for name in ("difference", "adjusted", "low"))
     return f"a difference of {plain} (adjusted {adjusted}), at least {low}"
 
@@ -138,7 +138,11 @@ def tables(document: dict[str, Any], *, recent: bool) -> dict[str, ResultTable]:
 
 
 def _rows_of_arms(document: dict[str, Any]) -> list[Row]:
-    """Return a row per arm and metric: means over closed exposures, recent means, and means over units with bounds."""
+    """Return a row per arm and metric of a results document, for a table.
+
+    A row has the mean over exposures whose feedback window has ended (``mean``), over those of the last hour (``hour``)
+    and day (``day``), and over units (users or exposures) the ``unit_mean`` with its bounds ``low`` and ``high``.
+    """
     return [
         {**row, **{key: content["windows"][f"last {key}"]["metrics"][metric] for key in ("hour", "day")}}
         for content in document["arms"].values()

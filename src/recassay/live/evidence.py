@@ -79,7 +79,7 @@ class Running:
 
 
 class Interval(NamedTuple):
-    """The mean of an arm over ``n`` units with its lower and upper bound; NaN without units."""
+    """The mean of an arm over ``n`` units (users or exposures) with its lower and upper bound; NaN without units."""
 
     n: int = 0
     estimate: float = math.nan
@@ -88,7 +88,7 @@ class Interval(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """The difference of two arms over ``n`` units with its lower and upper bound; NaN without units.
+    """The difference of two arms over ``n`` units (users or exposures) with its bounds; NaN without units.
 
     ``difference`` is that of the means. ``adjusted`` weights each unit by one over the share of its arm, after the mean
     of earlier units is subtracted; it is the centre of the bounds. The two agree where each arm gets its stated share.
@@ -232,7 +232,7 @@ class Evidence:
         return self.difference(*rule.arms, rule.metric, min(2 * self.level(rule), 0.999999))
 
     def units_needed(self, rule: Rule) -> int | None:
-        """Return about how many units are needed to establish the claim of a rule, if the difference stays as it is.
+        """Return about how many units (users or exposures) decide a rule, if the difference stays as it is.
 
         The result is None if the difference is not above the rule's margin, or if a million times as many units are
         needed.
@@ -283,7 +283,7 @@ class Evidence:
                 }  # fmt: skip
 
     def assign(self, counts: Mapping[str, int]) -> None:
-        """Add the numbers of new units by arm, and test again whether the arms get their stated shares.
+        """Add the numbers of new units (users or exposures) by arm, and test again whether they fit the stated shares.
 
         If an arm is new, the evidence so far is dropped, because the expected shares change with it.
         """

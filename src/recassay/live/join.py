@@ -29,7 +29,7 @@ MOST_FRAMES = 64  # that are kept apart; more are concatenated
 class Closed(NamedTuple):
     """Exposures (shown lists) whose feedback windows have ended, in order of time, and their feedback.
 
-    The column ``at`` of ``feedback`` is the row of its exposure.
+    The column ``at`` of ``feedback`` is the row of its exposure in ``exposures``.
     """
 
     exposures: pl.DataFrame
@@ -79,7 +79,7 @@ class Join:
     def release(self, watermark: int) -> tuple[pl.DataFrame, Counter[str]]:
         """Process all waiting events before the watermark: drop duplicates, open exposures, and match feedback.
 
-        Return the events without duplicates, and counts: of duplicates and those of :meth:`replay`.
+        Return (events without duplicates, counts by name: of duplicates, and those of :meth:`replay`).
         """
         self.watermark = watermark
         passed, self.waiting = parted(self.waiting, "time", watermark)
@@ -102,7 +102,7 @@ class Join:
         return np.asarray(found != ABSENT)
 
     def replay(self, kept: pl.DataFrame) -> dict[str, int]:
-        """Open the exposures among ``kept``, match the feedback with open exposures, and count the rest of it.
+        """Open the exposures (shown lists) among ``kept``, match feedback with open ones, and count the rest of it.
 
         "orphans" are the feedback events that belong to no exposure with an open window. "orphans after the window" are
         those of them that came after the window of the exposure with their request id, if that was shown within the
@@ -193,14 +193,14 @@ class Join:
         self.past = [pl.concat(past)] if len(past) > MOST_FRAMES else past
         begin, self.first = self.first, int(closed[-1]["number"][-1]) + 1 if closed else self.first
         taken, self.taken = parted(self.taken, "number", self.first)
-        return self._joined(closed, taken, begin)
+        return self._exposures_with_feedback(closed, taken, begin)
 
     def pending(self) -> Closed:
         """Return the open exposures with their feedback so far, as if their windows ended now."""
-        return self._joined(self.open, self.taken, self.first)
+        return self._exposures_with_feedback(self.open, self.taken, self.first)
 
-    def _joined(self, exposures: list[pl.DataFrame], taken: list[pl.DataFrame], begin: int) -> Closed:
-        """Return exposures with their feedback; ``begin`` is the number of the first exposure."""
+    def _exposures_with_feedback(self, exposures: list[pl.DataFrame], taken: list[pl.DataFrame], begin: int) -> Closed:
+        """Return exposures and feedback (``taken``), each as one table; ``begin`` is the first exposure's number."""
         feedback = pl.concat([pl.DataFrame(schema=TAKEN), *taken]).sort("number", "time", "item_id", "kind", "value")
         rows = feedback.select((pl.col("number") - begin).alias("at"), "item_id", "kind", "value")
         return Closed(pl.concat(exposures or [pl.DataFrame(schema=columns(self.segments))]), rows)

@@ -43,7 +43,7 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ExposureJudge:
-    """Metrics that are ready to score closed exposures (shown lists).
+    """Metrics that are ready to score exposures (shown lists) whose feedback window has ended.
 
     An exposure without feedback has the value 0 and is not undefined. ``job`` computes the metrics. ``gains`` maps
     kinds of feedback to gains; if it is empty every kind has gain 1, else kinds that are not in it have gain 0.

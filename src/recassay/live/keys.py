@@ -19,7 +19,7 @@ SMALLEST = 1024
 def _slot(slots: Keys, values: Whole, key: np.uint64, check: np.uint64) -> np.uint64:
     """Return the slot of the hash table that holds a text, or the free slot where the text belongs.
 
-    ``slots`` (n, 2) are the hashes of the stored texts, and ``values`` their stamps, ``ABSENT`` for a free slot.
+    ``slots`` (n, 2) are the hashes of the stored texts, and ``values`` their values, ``ABSENT`` for a free slot.
     ``key`` and ``check`` are the two hashes; n is a power of 2.
     """
     mask = np.uint64(values.size - 1)
@@ -63,7 +63,7 @@ def add_to_units(
     first: Whole, arm: Whole, sums: NDArray[np.float64], counts: Whole, size: int, span: int, forget: int,
     begins: NDArray[np.bool_],
 ) -> int:  # fmt: skip
-    """Add exposures, in order of time, to the units of their users; mark in ``begins`` those that begin a unit.
+    """Add exposures, in order of time, to units (exposures of a user that count together); mark those that begin one.
 
     ``slots`` and ``values`` are the table of users with the row of each one's latest unit; ``keys``, ``checks``,
     ``times``, ``arms`` and ``scores`` (n, m) belong to the exposures. A unit has a row in ``first`` (time of its first

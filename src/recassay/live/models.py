@@ -133,7 +133,7 @@ class ModelSums:
         return rows
 
     def _counts(self, sums: GroupSums, pair: str, at: int) -> dict[str, Any]:
-        """Return a row for one pair and metric: counts of interactions and signed McNemar.
+        """Return a dict for one pair of models and one metric: counts of interactions and signed McNemar.
 
         The keys are the metric, the models ``a`` and ``b``, ``n`` (interactions for which both made a list), ``only_a``
         and ``only_b`` (how often each was better) and ``signed``. ``sums`` are those of the pair, whose name is

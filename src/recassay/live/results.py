@@ -58,14 +58,14 @@ class Watched:
         return self.watcher.join.watermark - self.watcher.settings.window
 
     def summary(self) -> pl.DataFrame:
-        """Return a row per arm and metric: mean over closed exposures, mean over units with its bounds.
+        """Return a row per arm and metric: mean over closed exposures, and over units (users or exposures) with bounds.
 
         Each row also has the numbers of these exposures and units.
         """
         return pl.DataFrame([row for arm in self.arms for row in self.arm_rows(arm)])
 
     def arm_rows(self, arm: str) -> list[dict[str, Any]]:
-        """Return a row per metric for one arm: the mean over closed exposures, and the mean over units with its bounds.
+        """Return a row per metric for an arm: means over closed exposures, and over units (users or exposures).
 
         The keys are ``arm``, ``metric``, ``mean``, ``exposures``, ``unit_mean``, ``low``, ``high`` and ``units``. Raise
         X101 if a mean is outside the range of its metric.
@@ -257,7 +257,7 @@ class Watched:
         }
 
     def _rules(self) -> list[dict[str, Any]]:
-        """Return a row per rule: its decision (None if there is none yet), both differences, and units needed.
+        """Return a row per rule: its decision (None without one), both differences, and the number of units needed.
 
         ``low`` is the rule's own bound now: the difference is at least that, at the level of the rule.
         """

@@ -83,7 +83,7 @@ class Simulation:
         return np.asarray(np.minimum(level * factor, 1.0))
 
     def levels(self) -> NDArray[np.float64]:
-        """Return for each user the attraction of a list of the arm ``old``."""
+        """Return, for each user, the probability of a click on an item that the user looks at in the arm ``old``."""
         rng = derive(self.seed, "live levels")
         return np.asarray(0.08 / (1 + np.exp(-normals(rng, (self.users,)))) * 2)
 

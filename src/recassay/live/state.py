@@ -207,7 +207,7 @@ class StateFile:
         yield from ((Period(*row[:4]), row[4]) for row in rows)
 
     def set_aside(self, rows: Iterable[tuple[str, str]]) -> None:
-        """Record events that were excluded as late or future-dated, so that a later evaluation can exclude them too.
+        """Store events that were excluded as late or future-dated, so that a later evaluation can exclude them too.
 
         ``rows`` are pairs of the event as text and the reason.
         """

@@ -30,6 +30,9 @@ MOST_ALARMS, MOST_VERSIONS = 200, 500
 class Tally:
     """The running totals of a live evaluation: sums over closed exposures, units, tests of arms, and alarms.
 
+    An exposure (a shown list) is closed when its feedback window has ended. A unit is what counts once in a test: a
+    user or an exposure, as the settings say.
+
     ``judge`` scores the exposures.
     """
 
@@ -162,7 +165,7 @@ class Tally:
         del self.alarms[:-MOST_ALARMS]
 
     def add_units(self, exposures: pl.DataFrame, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Add exposures with their scores to their users; return the positions of those that begin a unit."""
+        """Add exposures with their scores to their users; return the positions of those that are a user's first one."""
         begins, crossed = self.users.add(
             exposures["time"].to_numpy(), exposures["user_id"], exposures["arm"].to_numpy(), values
         )
@@ -202,7 +205,8 @@ def grown(counts: NDArray[np.int64], axis: int, size: int) -> NDArray[np.int64]:
 class UserUnits:
     """Sums over the exposures of each user that are within ``span`` of the user's first one and in its arm.
 
-    An exposure of the user ``forget`` or more after the first one begins another unit; both times are in microseconds.
+    These exposures are a unit: they count as one value in the tests. An exposure of the user ``forget`` or more after
+    the first one begins another unit; both times are in microseconds.
     ``metrics`` is the number of metrics. Exposures come in the order of their times, so units are in that order too.
     """
 
@@ -243,9 +247,10 @@ class UserUnits:
                 setattr(self, name, np.concatenate([array, np.zeros_like(array)]))
 
     def close(self, upto: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Close the units whose counting time ended at ``upto`` (microseconds) or before.
+        """Finish the units (users) to which no exposure can be added from time ``upto`` (microseconds) on.
 
-        Return (times at which it ended, arms, means) of these units; the means have a column per metric.
+        Return, for these units, (time when the last exposure could be added, code of the arm, mean of each metric); the
+        means are (units, metrics).
         """
         end = int(np.searchsorted(self.first[: self.size], upto - self.span, side="right"))
         closed = slice(self.n_closed, max(end, self.n_closed))
@@ -255,10 +260,11 @@ class UserUnits:
         return self.first[closed] + self.span, self.arm[closed], means
 
     def snapshot(self, upto: int) -> pl.DataFrame:
-        """Return the table of units; its column ``open`` marks those whose counting time has not ended.
+        """Return a row per unit (a user's exposures that are counted together), from which :meth:`restore` continues.
 
-        Units whose first exposure is ``forget`` or more before time ``upto`` are dropped if they are a tenth of all or
-        more: their users would begin another one.
+        Columns: ``user_id``; ``first``, the time of the first exposure; ``arm``, a code; ``open``, whether further
+        exposures can still be added; and ``sum`` and ``count`` of each metric. Units that began ``forget`` or more
+        before time ``upto`` (microseconds) are dropped once they are a tenth of all: no exposure can be added to them.
         """
         forgotten = int(np.searchsorted(self.first[: self.size], upto - self.forget, side="right"))
         kept = slice(forgotten if forgotten >= 0.1 * self.size else 0, self.size)
@@ -277,7 +283,7 @@ class UserUnits:
         return table
 
     def restore(self, table: pl.DataFrame) -> None:
-        """Set the table of units to what :meth:`snapshot` returned."""
+        """Replace all units by the rows of a table that :meth:`snapshot` returned."""
         table = table.sort("first", maintain_order=True)
         self.__init__(self.metrics, self.span, self.forget)  # type: ignore[misc]
         n = table.height

@@ -126,7 +126,7 @@ class Watcher:
             self.positions[partition] = position
 
     def _set_aside(self, name: str, reason: str, partition: str, content: str, event: Mapping[str, Any]) -> None:
-        """Count an event under ``name`` and its reason, and keep its fields ``event`` as a dead letter.
+        """Count an event that is not evaluated, under ``name`` and ``reason``, and store it as a dead letter.
 
         Fields of the event replace fields of the letter with the same name, so that the letter can be read as an event.
         """
@@ -168,7 +168,7 @@ class Watcher:
     # bookkeeping -----------------------------------------------------------------------------------------------------
 
     def bins(self) -> dict[str, int]:
-        """Return how many events were received, and how many were judged, pending, duplicate, late and malformed."""
+        """Return ``{"received": n, ...}``: how many events were received, judged, pending, late, ...."""
         counts = {name: self.counts[name] for name in ("received", *BINS)}
         return {**counts, "pending": self.join.n_pending}
 
@@ -237,7 +237,7 @@ class Watcher:
                 "models": tally.models.means, "pairs of models": tally.models.pairs}  # fmt: skip
 
     def _kept(self) -> list[tuple[Any, tuple[str, ...]]]:
-        """Return the objects with further state besides sums and events, each with the attributes to store."""
+        """Return (object, names of its attributes) for all that a commit stores besides sums and events."""
         tally = self.tally
         return [
             (self, ("counts", "reasons", "positions", "finished", "versions")),

@@ -59,7 +59,7 @@ class RowAssignment:
 
 
 class Cut(Named):
-    """Base of splits, filters and rules that make sessions: a frozen description of an operation on a log."""
+    """Base of splits, filters and rules that make sessions: an operation on a log, with fixed parameters."""
 
     times: ClassVar[TimeKind | None] = None
 

@@ -89,7 +89,7 @@ class ReadyMade(Sequencer):
             order: NDArray[np.integer] = lexsort_groups(log.users, ())
         else:
             order = by_user_and_time(log.users, _plain(row_times(log)))
-        return _joined(log, order, np.diff(log.users[order]) == 0, {}, SINGLE_ROW)
+        return _sessions_from_links(log, order, np.diff(log.users[order]) == 0, {}, SINGLE_ROW)
 
     def none_made(self, rows: int, users: int, origin: str) -> RecassayError:
         """Return the error for a log without sequences."""
@@ -152,7 +152,7 @@ class Sessions(Sequencer):
         users, time = log.users[order], time[order]
         pause = time[1:] - time[:-1]
         near = (users[1:] == users[:-1]) & ((pause <= gap) if self.inclusive else (pause < gap))
-        return _joined(log, order, near, removed, "event on its own")
+        return _sessions_from_links(log, order, near, removed, "event on its own")
 
     def none_made(self, rows: int, users: int, origin: str) -> RecassayError:
         """Return the error for a log in which every pause is too long."""
@@ -178,10 +178,10 @@ class Sessions(Sequencer):
         return np.append(False, same)[: order.size]
 
 
-def _joined(
+def _sessions_from_links(
     log: Interactions, order: NDArray[np.integer], near: Rows, removed: Mapping[str, int], alone: str
 ) -> Sequences:
-    """Return the sequences of the rows of a log, taken in ``order``; ``near`` says which of them join the next row.
+    """Return the sequences of the rows of a log, taken in ``order``; ``near`` marks rows that the next one continues.
 
     ``removed`` counts the rows that are not in ``order`` by reason. Rows that join no other are removed too, for the
     reason ``alone``.

@@ -297,7 +297,7 @@ def _users_and_items_exchanged(log: Interactions) -> Interactions:
 
 
 def _kept_by(filter_: Filter, facts: Any, log: Interactions) -> Rows:
-    """Return a mask of the rows of some users that a filter keeps; ``facts`` are what it needs of the whole log."""
+    """Return a mask of the rows that a filter keeps of some users' log; ``facts`` is what it needs of the whole log."""
     return filter_.kept(log, facts)[0]
 
 
@@ -359,7 +359,7 @@ class LogTimes:
 
 
 def _positions(chunk: UserChunk) -> Positions:
-    """Return statistics of some users that tell whether times are positions 1, 2, 3, ... rather than dates."""
+    """Return, for some users, counts that tell whether times are positions 1, 2, 3, ... rather than dates."""
     log = Interactions.from_frame(chunk[LOG])
     assert log.timestamps is not None, "there is a column"
     return Positions.of(log.users, log.timestamps)

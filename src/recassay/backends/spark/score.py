@@ -181,7 +181,7 @@ def _context(request: ScoreRequest, others: Mapping[str, SparkTable]) -> Context
 
 
 def log_statistics(train: SparkTable) -> Interactions:
-    """Return a log that has no rows, but the item counts of the whole log on Spark."""
+    """Return a log without rows that holds the number of users and events of each item, counted on Spark."""
     from pyspark.sql import functions as F  # noqa: N812 (its usual name)
 
     with translate_errors():
@@ -254,9 +254,10 @@ class LateStatistics(TruthStatistics):
 
 
 def truth_statistics(truth: SparkTable, metrics: Iterable[Metric], negative: str) -> TruthStatistics:
-    """Return the statistics of the whole truth, added up over the users of all tasks.
+    """Return the statistics of all judgements that ``metrics`` need: number of users, highest gain, and the like.
 
-    ``negative`` says what is done with negative gains, such as ``error``.
+    They are counted in the tasks of Spark and added up over all users. Raise I102 if the truth is empty. ``negative``
+    says what is done with negative gains, such as ``error``.
     """
     chosen, where = tuple(metrics), truth.where  # tasks must not carry the table itself
 

@@ -153,7 +153,7 @@ def tallies_of(packed: DataFrame, folder: str) -> dict[Any, UserTally]:
 
 
 def _parts(written: DataFrame, folder: str) -> Iterator[dict[Any, UserTally]]:
-    """Yield what tasks wrote to a folder for each chunk, sorted by the chunk's first user.
+    """Yield, for each chunk of users, the ``{key: values and counts}`` that tasks wrote to a folder, by first user.
 
     The order decides which examples errors name. Files that this process sees are read here, which saves a job of
     Spark.

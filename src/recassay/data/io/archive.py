@@ -181,7 +181,7 @@ class _Rows:
         self.n_shared = len(shared)
 
     def add(self, value: Any) -> Any:
-        """Append the rows of a value; return the value itself if it is plain, else ``[number of its row]``."""
+        """Append the rows of a value; return ``[number of its row]``, or the value itself if JSON can hold it."""
         if type(value) in PLAIN:
             return value
         if id(value) not in self.number:
@@ -242,7 +242,7 @@ KINDS = {
 
 
 def _split(value: Any) -> tuple[str, Iterable[Any]]:
-    """Return (name of the kind, parts) of a value that is neither plain nor an array; :func:`_join` reverses it."""
+    """Return (name of the kind, parts) of a container or object; :func:`_join` makes the value from its parts again."""
     kind = type(value)
     name, full = kind.__name__, f"{kind.__module__}:{kind.__qualname__}"
     if name in KINDS and kind is KINDS[name].type:

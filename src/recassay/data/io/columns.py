@@ -248,7 +248,7 @@ def known_meanings(name: str) -> set[str]:
 
 
 def recognised(names: Iterable[str], role: Role) -> dict[str, str]:
-    """Return the columns whose names are known, as {canonical name: column name}.
+    """Return the columns whose names recassay knows, as {canonical name: column name}.
 
     >>> from recassay.data.io.columns import ROLES
     >>> recognised(["userId", "movieId", "year"], ROLES["run"])

@@ -49,10 +49,10 @@ class Checksum(NamedTuple):
 
 @dataclass
 class Manifest:
-    """The list of the files of one folder.
+    """The list of the files that recassay wrote into one folder, stored there as ``manifest.jsonl``.
 
-    ``entries`` has the checksums of a file name, the newest last. ``exists`` says whether the folder has a list, and
-    ``damaged`` why a part of it cannot be read; then recassay may have written files that are not listed.
+    ``entries`` maps the name of a file to its checksums, the newest last. ``exists`` says whether the folder has a
+    list, and ``damaged`` why a part of it cannot be read; then recassay may have written files that are not listed.
     """
 
     folder: Path
@@ -76,7 +76,7 @@ class Manifest:
         return manifest
 
     def _take(self, line: bytes) -> None:
-        """Add one line of the list: the checksum of a row, and the row as JSON."""
+        """Add the content of one stored line to the list: a checksum, and the entry of a file as JSON."""
         checksum, _, content = line.partition(b" ")
         if not line:
             return
@@ -179,7 +179,7 @@ class Manifest:
         return path.relative_to(self.folder).as_posix()
 
     def add(self, path: Path, checksum: Checksum) -> None:
-        """List a file that is about to be put at ``path``."""
+        """Add a file to the list, with its checksum, right before it is written to ``path``."""
         name = self.name_of(path)
         with self._guard:
             self.entries[name] = [*(one for one in self.entries.get(name, ()) if one != checksum), checksum]
@@ -195,7 +195,7 @@ class Manifest:
         self._seen.clear()
 
     def write(self) -> None:
-        """Write the list again, with a line for each listed file that is there."""
+        """Replace ``manifest.jsonl`` by a list with one line for each listed file that exists, its newest checksum."""
         there = {name: sums[-1:] for name, sums in sorted(self.entries.items()) if (self.folder / name).is_file()}
         rows = [{"manifest": SCHEMA}, *({"file": name, **newest._asdict()} for name, (newest,) in there.items())]
         write_text("".join(map(_line, rows)), self.folder / NAME)

@@ -111,8 +111,8 @@ def _mapping(source: Mapping[Any, Any], role: Role, columns: str | Mapping[str, 
         features = pl.Series("features", [[str(one) for one in own] for own in values], pl.List(pl.String))
         return table_of_frame(pl.DataFrame([_series(role.required[0], list(source), where), features]), where)
     if not role.describes and of_dicts:
-        items = _series(ITEM, _joined(values), where)
-        numbers = _series(role.value, _joined(own.values() for own in values), where)
+        items = _series(ITEM, _flat_list(values), where)
+        numbers = _series(role.value, _flat_list(own.values() for own in values), where)
         return table_of_frame(pl.DataFrame([_users_of_rows(source, where), items, numbers]), where)
     if not role.describes and of_lists:
         return replace(table_of_frame(_frame_of_lists(source, role, where), where), positions=True)
@@ -165,7 +165,7 @@ def _frame_of_lists(source: Mapping[Any, Any], role: Role, where: str) -> pl.Dat
             "I108", "a set of items has no order", where=where, hint="give each user's items as a list, best first"
         )
     lists = {user: _as_list(items) for user, items in source.items()}
-    entries = _joined(lists.values())
+    entries = _flat_list(lists.values())
     kinds = set(map(type, entries))
     if any(issubclass(kind, Mapping) for kind in kinds):
         return pl.DataFrame([_series(USER, list(lists), where), _series("items", list(lists.values()), where)])
@@ -194,7 +194,7 @@ def _users_of_rows(items: Mapping[Any, Sized], where: str) -> pl.Series:
     return users.gather(np.repeat(np.arange(users.len()), lengths[lengths > 0]))
 
 
-def _joined(parts: Iterable[Iterable[Any]]) -> list[Any]:
+def _flat_list(parts: Iterable[Iterable[Any]]) -> list[Any]:
     """Return the values of all parts in one list; extending it takes four fifths of the time of ``chain``."""
     values: list[Any] = []
     for part in parts:

@@ -153,7 +153,7 @@ def _row_range(path: Path, options: _ReadOptions, packed: Path) -> RowRange:
     role = options.role
     with reading(str(path)):
         table = unnested(open_path(read_head(path), role, options.format), role, options.chosen, in_parts=True)
-        found, remarks = _resolved(table, options)
+        found, remarks = _columns_and_remarks(table, options)
         scan = table.scan
         if table.pack is not None:
             table.pack(found, packed)
@@ -237,7 +237,7 @@ def _read_alike(paths: list[Path], options: _ReadOptions) -> LazyColumns | None:
     if table is None or options.role.others:
         return None
     with suppress(InputError, *DAMAGE):
-        if set(_resolved(table, options)[0].values()) == set(table.names):
+        if set(_columns_and_remarks(table, options)[0].values()) == set(table.names):
             found = _read(replace(table, stored=False), options)
             return None if found.remarks else LazyColumns.of(found.frame(), positions=found.positions, unit=found.unit)
     return None
@@ -279,8 +279,8 @@ def _ids_without_sign(frames: list[pl.DataFrame]) -> list[str]:
     ]
 
 
-def _resolved(table: Table, options: _ReadOptions) -> tuple[dict[str, str], Remarks]:
-    """Return the columns to read by canonical name, and remarks on those that are not read.
+def _columns_and_remarks(table: Table, options: _ReadOptions) -> tuple[dict[str, str], Remarks]:
+    """Return ({canonical name: column to read}, {finding code: remark on columns that are not read}).
 
     Raise I201 or I204 if the columns do not suffice.
     """
@@ -303,7 +303,7 @@ def _resolved(table: Table, options: _ReadOptions) -> tuple[dict[str, str], Rema
 def _read(table: Table, options: _ReadOptions) -> LazyColumns:
     role = options.role
     table = unnested(table, role, options.chosen)
-    found, remarks = _resolved(table, options)
+    found, remarks = _columns_and_remarks(table, options)
     others = [name for name in table.names if name not in found.values() and name not in found] if role.others else []
     wanted, where, frame, scan = found | {name: name for name in others}, table.where, None, table.scan
     rows = 0 if scan is None else int(scan.select(pl.len()).collect().item())  # before they are read

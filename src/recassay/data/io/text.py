@@ -68,7 +68,7 @@ class _Text:
     separator: str
 
     def readable(self) -> Iterator[_Text]:
-        """Yield forms of the file that Polars may be able to read; the caller tries one after another.
+        """Yield the file, then its converted bytes: forms to try one after another until Polars can read one.
 
         The file itself comes first if its separator allows. Then come its bytes, converted to have a separator of one
         byte: with blanks, one in place of every run of blanks and tabs, and none at line ends.
@@ -101,7 +101,7 @@ class _Text:
         return pl.scan_csv(self.source, has_header=False, skip_lines=above, glob=False, **given | options)
 
     def has(self, *conditions: pl.Expr, **options: Any) -> tuple[bool, ...]:
-        """Return whether each condition holds for the file, read as text; an empty tuple if it cannot be read."""
+        """Return, for each condition, whether it holds for the file read as text; () if the file cannot be read."""
         try:
             return self.scan(**options).select(*conditions).collect().row(0)
         except DAMAGE:  # reading all columns will report what is wrong
@@ -213,7 +213,7 @@ def _attempts(text: _Text, wanted: Wanted) -> Iterator[Types]:
 
 
 def _measured(types: Types, text: _Text, names: Sequence[str]) -> Types:
-    """Return column types after a scan of all lines: columns in ``names`` are integers if all fields are, else text."""
+    """Return ``types`` with each column in ``names`` as integers if all fields of all lines are, else as text."""
     fits: list[pl.Expr] = []
     for column in map(pl.col, names):
         filled, plain = column.str.contains(r"\S"), column.str.contains(f"^{PLAIN_WHOLE}$")  # a blank line is no id

@@ -226,7 +226,7 @@ def write_parquet(frame: pl.DataFrame, path: str | Path, metadata: Mapping[str, 
 
 
 def _plain(content: Any) -> Any:
-    """Return the content with every value in a type that JSON has."""
+    """Return nested content in which every value has a type that JSON has."""
     if content is None or type(content) in (str, int, bool):  # most are: before the slow check of a mapping
         return content
     if isinstance(content, Mapping):
@@ -262,8 +262,8 @@ def file_name(text: str, among: Iterable[str] = ()) -> str:
     >>> file_name("nul"), file_name("als", among=["ALS", "als"])
     ('%6Eul', 'als~c7099327b1de27609376029c05c07bd5')
     """
-    name = _written(text)
-    alike = any(other != text and _written(other).lower() == name.lower() for other in among)
+    name = _percent_encoded(text)
+    alike = any(other != text and _percent_encoded(other).lower() == name.lower() for other in among)
     if len(name) <= LONGEST and not alike:
         return name
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
@@ -278,12 +278,16 @@ def text_of_file_name(name: str) -> str:
     """
     with suppress(UnicodeError):
         text = "" if name == NOTHING else unquote_to_bytes(name.replace(",", ", ")).decode("utf-8", "surrogatepass")
-        name = text if _written(text) == name else name
+        name = text if _percent_encoded(text) == name else name
     return name
 
 
-def _written(text: str) -> str:
-    """Return the text with every character that is not plain as %XX; ", " becomes "," as in the names of models."""
+def _percent_encoded(text: str) -> str:
+    """Return a text as a file name that is valid everywhere: other characters than those in PLAIN become %XX.
+
+    A comma and a blank between parameters, as in names of models, become a comma alone. A dot or blank at either end,
+    and the first letter of a name that Windows reserves, become %XX too.
+    """
     parts = [quote(part, safe=PLAIN, errors="surrogatepass").replace(MARK, "%7E") for part in text.split(", ")]
     name = ",".join(parts) or NOTHING
     if name[-1] in ". ":

@@ -162,7 +162,7 @@ class BlockLearner:
         self.n_answered += 1
 
     def learn(self, reveal: slice) -> None:
-        """Let the learner learn the events in the range ``reveal``."""
+        """Let the learner learn the events in the range ``reveal`` of the block's events."""
         users, items, values = self.events
         self.learning_to = reveal.stop
         started = time.monotonic_ns()
@@ -224,7 +224,10 @@ class BlockLearner:
 
 
 def steps_of_block(n_events: int, learn_after: Int64, queries: StreamQueries) -> Iterator[Step]:
-    """Yield the steps of a block in order: reveal events up to a position of ``learn_after``, or ask a query."""
+    """Yield the steps of a block in order: events to learn (``reveal``, a slice) or a query to answer (``ask``).
+
+    Events are learned up to each position of ``learn_after``, once the queries before them are answered.
+    """
     begin, due = 0, [int(end) for end in learn_after]
     for query, until in enumerate([*queries.n_learned.tolist(), n_events]):
         while due and due[0] <= until:

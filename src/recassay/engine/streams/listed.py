@@ -63,12 +63,13 @@ class ListedMetrics:
 
 @dataclass(frozen=True, eq=False)
 class BlockPopularity:
-    """Popularity before each event of a block; items are stream codes, and a row is a position in the block.
+    """The popularity of items (how many users have taken each) before each event of a block.
 
-    Popularity is the number of users who have taken an item; ``counts`` has it at the start of the block. ``items`` are
-    the items of the events, and ``is_first`` says whether the event is its user's first with the item; only such events
-    count. ``n_pairs``, ``n_users`` and ``n_items`` are the numbers of distinct (user, item) pairs, users and items
-    before each row and at the end. ``tops[m]`` are the ``m`` most popular items at the start.
+    A block is a number of consecutive events of the stream, and a row is the position of an event in it. ``counts`` is
+    the popularity of each item at the start of the block. ``items`` are the items of the events, as numbers by first
+    appearance in the stream. ``is_first`` marks the events in which a user takes an item for the first time; only these
+    change popularity. ``n_pairs``, ``n_users`` and ``n_items`` are the numbers of distinct (user, item) pairs, users
+    and items before each row and at the end. ``tops[m]`` are the ``m`` most popular items at the start.
     """
 
     counts: Int64
@@ -81,12 +82,12 @@ class BlockPopularity:
     tops: Mapping[int, tuple[int, ...]]
 
     def _key(self, items: NDArray[Any], rows: Int64) -> Int64:
-        """Return pairs (item, row) as numbers, in the order of items and then of rows."""
+        """Return each pair (item, row) as one number; the numbers have the order of items and then of rows."""
         return np.asarray(items.astype(np.int64) * (self.items.size + 1) + rows)
 
     @functools.cached_property
     def _keys(self) -> Int64:
-        """Return the ascending pairs (item, row) of all events in which a user takes an item for the first time."""
+        """Return, as sorted numbers, the pairs (item, row) of events in which a user first takes an item."""
         rows = np.flatnonzero(self.is_first)
         return np.sort(self._key(self.items[rows], rows))
 
@@ -111,7 +112,7 @@ class BlockPopularity:
 
     @functools.cache  # noqa: B019 - a block is short-lived
     def top(self, m: int) -> tuple[Int64, Int64, tuple[int, ...]]:
-        """Return how the set of the ``m`` most popular items changes within the block, and the set at the end.
+        """Return (changes, sums before each change, set at the end) of the ``m`` most popular items in the block.
 
         The first array has the changes in ascending order: pairs (item, row from which the change holds), each pair as
         one number. A change is 1 for an item that enters the set and -1 for one that leaves it; the second array has

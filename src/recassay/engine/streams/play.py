@@ -46,7 +46,7 @@ Chunks = dict[str, list[Any]]
 
 
 class Player:
-    """The state of one copy of a model on one stream; a checkpoint is an archive of it."""
+    """One copy of a model as it is played on a stream, with its results so far; a checkpoint stores this object."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class Player:
         self._add_results({"learn_ns": output.learn_ns})
 
     def _add_results(self, chunk: dict[str, Any]) -> None:
-        """Append each part of a chunk to the results so far."""
+        """Add the results of some queries, arrays by name (``chunk``), to those so far."""
         for name, part in chunk.items():
             self.chunks.setdefault(name, []).append(part)
 

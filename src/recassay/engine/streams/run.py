@@ -152,15 +152,15 @@ def play_stream(
             state = _walk(player, given, protocol, number, state, file, progress)
         except InputError as error:
             partial = StreamError(error.code, error.what, where=error.where, hint=error.hint)
-            partial.stream = _joined([*finished, _copy_result(player, protocol, number, player.reached)])
+            partial.stream = _all_copies([*finished, _copy_result(player, protocol, number, player.reached)])
             raise partial from error.__cause__
         finished.append(_copy_result(player, protocol, number, state["done"]))
         state = {"finished": finished, **AT_START}
         file.save(state, now=True)
-    return _joined(finished)
+    return _all_copies(finished)
 
 
-def _joined(copies: list[Stream]) -> Stream:
+def _all_copies(copies: list[Stream]) -> Stream:
     """Return the results of all copies of a model as one result."""
     lists = [copy.lists for copy in copies if copy.lists is not None]
     return Stream(

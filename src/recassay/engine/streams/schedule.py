@@ -17,10 +17,10 @@ from recassay.protocols.prequential import Prequential
 
 
 def known_after(before: int, codes: Int32) -> Int64:
-    """Return how many distinct codes have occurred before each of ``codes``, and at the end.
+    """Return how many distinct codes (of users or of items) have occurred before each of ``codes``, and at the end.
 
-    ``before`` of them occurred earlier. Codes are numbered by first appearance, so this is the highest code so far plus
-    1.
+    ``before`` is their number before this block of events. Codes are numbered by first appearance, so
+    this is the highest code so far plus 1.
     """
     return np.asarray(np.maximum.accumulate(np.append(before, codes.astype(np.int64) + 1)))
 

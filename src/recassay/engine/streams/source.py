@@ -58,7 +58,7 @@ class Batch:
 
 
 class IdCodes:
-    """Codes for the ids of users or items, numbered by first appearance.
+    """Integer codes for the ids of users or items: 0 for the first id of the stream, 1 for the next new one, ...
 
     >>> codes = IdCodes("item")
     >>> vocabulary, dense = Vocabulary.dense(pl.Series(["y", "x", "y"]))

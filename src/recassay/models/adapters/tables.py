@@ -105,7 +105,10 @@ def factor_columns(nested: Mapping[str, bool], owner: str) -> tuple[str, str]:
 
 
 def _unusable(what: str, ids: pl.Series, bad: pl.Series, owner: str) -> InputError:
-    """Return the error I423 about the ``ids`` marked in ``bad``; ``what`` says what is wrong with their vectors."""
+    """Return the error I423 about the ``ids`` marked in ``bad``; ``what`` says what is wrong with their vectors.
+
+    ``owner`` says whose vectors they are: users or items.
+    """
     return InputError(
         "I423",
         f"{what}, the first {ids.filter(bad)[0]!r}",

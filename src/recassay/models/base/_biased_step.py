@@ -17,7 +17,7 @@ def step(
     user: int, item: int, rating: float, mean: float, rate: float, reg: float,
     user_bias: Float, item_bias: Float, user_factors: Float, item_factors: Float,
 ) -> Any:  # fmt: skip
-    """Move biases and factors of a user and an item towards one rating, and return the error before the step.
+    """Make a gradient step towards one rating; return the error of the predicted rating before the step.
 
     ``mean`` is the mean of all ratings, ``rate`` the learning rate and ``reg`` the penalty. Biases and factors (rows,
     factors) are changed in place.

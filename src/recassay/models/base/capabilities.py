@@ -38,7 +38,7 @@ Score = Callable[[Int32], NDArray[np.floating]]
 
 @dataclass(frozen=True)
 class Training:
-    """Settings for the training of a model that is trained epoch by epoch.
+    """Settings for the training of a model that is trained in epochs (passes over the log).
 
     ``validation`` contains later events of the same users and items. ``checkpoint`` is a file written after every
     epoch. A fit that finds its checkpoint resumes there and ends with the same bits as one that was never stopped.
@@ -132,7 +132,10 @@ class PredictsTimes(Protocol):
     """A fitted model that predicts when the next item of a history comes."""
 
     def next_times(self, histories: Histories, items: Int32) -> NDArray[Any]:
-        """Return the time at which one given next item comes after each history, in the unit of the log."""
+        """Return, for each history, the predicted time of its next item, in the unit of the log's times.
+
+        ``items`` has the next item of each history.
+        """
 
 
 @runtime_checkable

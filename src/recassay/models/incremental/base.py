@@ -71,7 +71,8 @@ class Walker(ABC):
     def grow(self, users: int, items: int, events: StreamEvents | None = None) -> tuple[Any, NDArray[Any]]:
         """Enlarge the arrays to hold at least ``users`` users and ``items`` items, and what ``events`` will add.
 
-        Return the state of the kernels, a tuple, and an array for the scores of all items.
+        Return (arrays that the compiled functions read and write, array for a score of each item). ``events`` are those
+        that will be learned next.
         """
 
     def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:

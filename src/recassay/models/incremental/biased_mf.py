@@ -133,7 +133,11 @@ class LearningBiasedMF(Walker):
         return float(_predict(user, item, self.state))
 
     def grow(self, users: int, items: int, events: StreamEvents | None = None) -> tuple[Any, Float]:
-        """Enlarge the arrays for users and items; return the state of the kernels, and an array for scores."""
+        """Enlarge the arrays to hold at least ``users`` users and ``items`` items.
+
+        Return (arrays that the compiled functions read and write, array for a score of each item). ``events`` are those
+        that will be learned next.
+        """
         state = self.state
         self.state = state._replace(
             user_bias=grown(state.user_bias, users),

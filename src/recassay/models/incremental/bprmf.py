@@ -107,7 +107,11 @@ class LearningBPRMF(Walker):
         )
 
     def grow(self, users: int, items: int, events: StreamEvents | None = None) -> tuple[Any, Float32]:
-        """Enlarge the arrays for users and items; return the state of the kernels, and an array for scores."""
+        """Enlarge the arrays to hold at least ``users`` users and ``items`` items.
+
+        Return (arrays that the compiled functions read and write, array for a score of each item). ``events`` are those
+        that will be learned next.
+        """
         if events is not None:
             self.profiles.reserve(events.users)
             if self.settings.by_frequency:

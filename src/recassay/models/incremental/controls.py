@@ -96,7 +96,11 @@ class LearningControl(Walker):
         self.recent, self.n_events, self.item_scores = recent, np.zeros(1, np.int64), np.zeros(0)
 
     def grow(self, users: int, items: int, events: StreamEvents | None = None) -> tuple[Any, Float]:
-        """Enlarge the array of scores; return the state of the kernels, and an array for scores."""
+        """Enlarge the array of scores to hold at least ``items`` items.
+
+        Return (arrays that the compiled functions read and write, array for a score of each item). The arguments
+        ``users`` and ``events`` are not used.
+        """
         self.item_scores = grown(self.item_scores, items)
         return (self.item_scores, self.n_events, self.recent), np.empty(self.item_scores.size)
 
@@ -128,5 +132,5 @@ class LearningRandom(Walker):
         self.salt = derive_seed(seed, "stream random") % 2**64
 
     def grow(self, users: int, items: int, events: StreamEvents | None = None) -> tuple[Any, Float]:
-        """Return the salt as the state of the kernels, and an array for scores."""
+        """Return (salt of the random scores, which the compiled functions read; array for a score of each item)."""
         return (np.uint64(self.salt),), np.empty(items)

@@ -94,7 +94,11 @@ def gradient_step(
 
 @njit(cache=True, nogil=True)
 def remove_from_queue(queue: Int32, row: int) -> None:
-    """Remove the item at ``row`` (1 + its code) from ``queue``, the linked list of :func:`_learn`, if it is there."""
+    """Remove an item from the queue of items, which are in order of their last event; do nothing if it is not there.
+
+    ``queue`` is a doubly linked list in an array: ``queue[row]`` has the rows before and after. The row of an item is 1
+    + its code; row 0 stands for both ends.
+    """
     before, after = queue[row, 0], queue[row, 1]
     if before or after or queue[0, 0] == row:
         queue[before, 1], queue[after, 0] = after, before
@@ -103,7 +107,11 @@ def remove_from_queue(queue: Int32, row: int) -> None:
 
 @njit(cache=True, nogil=True)
 def append_to_queue(queue: Int32, row: int) -> None:
-    """Append the item at ``row`` (1 + its code) to the end of ``queue``, the linked list of :func:`_learn`."""
+    """Append an item to the end of the queue of items, whose last item is the most recent one.
+
+    ``queue`` is a doubly linked list in an array: ``queue[row]`` has the rows before and after. The row of an item is 1
+    + its code; row 0 stands for both ends.
+    """
     last = queue[0, 0]
     queue[last, 1], queue[row, 0], queue[row, 1], queue[0, 0] = row, last, 0, row
 
@@ -166,7 +174,11 @@ class LearningISGD(Walker):
         self.queue = np.zeros((1, 2), np.int32)
 
     def grow(self, users: int, items: int, events: StreamEvents | None = None) -> tuple[Any, Float32]:
-        """Enlarge the arrays for users and items; return the state of the kernels, and an array for scores."""
+        """Enlarge the arrays to hold at least ``users`` users and ``items`` items.
+
+        Return (arrays that the compiled functions read and write, array for a score of each item). ``events`` are those
+        that will be learned next.
+        """
         model = self.model
         self.users = grown(self.users, users, draw_rows(model, "ISGD user"))
         self.items = grown(

@@ -93,7 +93,11 @@ class LearningItemKNN(Walker):
         self.recent, self.common = model.recent or 0, GrowingCoCounts(LEAST_ROWS, ROW_CELLS)
 
     def grow(self, users: int, items: int, events: StreamEvents | None = None) -> tuple[Any, Float]:
-        """Enlarge the co-counts for users and items; return the state of the kernels, and an array for scores."""
+        """Enlarge the tables of co-counts to hold at least ``users`` users and ``items`` items.
+
+        Return (arrays that the compiled functions read and write, array for a score of each item). ``events`` are those
+        that will be learned next.
+        """
         if events is not None:
             self.common.reserve(events.items, events.users)
         self.common.widen(items, users)

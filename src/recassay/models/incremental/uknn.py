@@ -321,7 +321,11 @@ class LearningUKNN(Walker):
         return scores / total if total > 0 else scores
 
     def grow(self, users: int, items: int, events: StreamEvents | None = None) -> tuple[Any, Float]:
-        """Enlarge the arrays for users and items; return the state of the kernels, and an array for scores."""
+        """Enlarge the arrays to hold at least ``users`` users and ``items`` items.
+
+        Return (arrays that the compiled functions read and write, array for a score of each item). ``events`` are those
+        that will be learned next.
+        """
         if events is not None:
             self.common.reserve(events.users, events.items)
         self.common.widen(users, items)

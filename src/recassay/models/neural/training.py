@@ -95,7 +95,7 @@ class TrainingRun:
         self.negatives = NegativeSampler(log)
         self.candidates = CandidateSampler(log, model.negatives, uniform=self.loss == "gbce")
         self.about = {name: value for name, value in model.parameters.items() if name != "device"}
-        self.about |= {"model": model.name, "log": _described(log), "validation": _described(validation)}
+        self.about |= {"model": model.name, "log": _rows_and_digest(log), "validation": _rows_and_digest(validation)}
         self.validation = None
         if validation is not None and len(validation):
             self.validation = ValidationEvents(log, validation, derive(model.seed, model.name, "validation"))
@@ -280,8 +280,8 @@ def dropout(generator: Tensor) -> Drop:
     return drop
 
 
-def _described(log: Interactions | None) -> str:
-    """Return a text that identifies the events of a log: their number, and a digest of its rows."""
+def _rows_and_digest(log: Interactions | None) -> str:
+    """Return the number of rows of a log and a digest of them as text, which tells it from other logs."""
     return "none" if log is None else f"{len(log):,} events ({log.fingerprint})"
 
 

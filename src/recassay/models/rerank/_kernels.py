@@ -329,7 +329,7 @@ def _value(
 
 @njit(nogil=True, cache=True)
 def _moments(values: Float, begin: int, end: int) -> tuple[float, float]:
-    """Return mean and sample standard deviation of ``values[begin:end]``.
+    """Return (mean, sample standard deviation) of ``values[begin:end]``.
 
     The standard deviation is 0 if the values are equal up to rounding.
     """

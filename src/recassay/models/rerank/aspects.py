@@ -228,7 +228,7 @@ class SPAD(Reranker):
     liked_from: float | None = None
 
     def prepare(self, context: RerankContext) -> tuple[Miner, Recoding]:
-        """Return the neighbours of all items, from which the subprofiles of a user follow, and the codes of items."""
+        """Return (neighbours of all items, which define subprofiles; map from items of lists to these items)."""
         return Miner.of(context.log, k1=self.k1, k2=self.k2, liked_from=self.liked_from), context.log_items
 
     def reorder(

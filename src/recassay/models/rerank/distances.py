@@ -66,12 +66,17 @@ class ItemDistances:
 
 
 class DistanceReranker(Reranker):
-    """A re-ranker that compares items by a distance; a subclass declares what is annotated here."""
+    """Base of re-rankers that make lists diverse by the distances between their items.
+
+    A subclass sets three parameters: ``distance``, a name such as ``jaccard`` or a table (items, items); ``form``, how
+    diversity follows from distances, such as ``mean``; and ``bare``, the treatment of items without features:
+    ``distant`` (distance 1 to all others) or ``skip`` (left out).
+    """
 
     name = ""
     distance: object
-    form: Any  # how diversity follows from distances
-    bare: Any  # what items without features are
+    form: Any
+    bare: Any
 
     def validate(self) -> None:
         """Raise U102 for an unknown distance."""
@@ -93,7 +98,7 @@ class DistanceReranker(Reranker):
     ) -> Mapping[str, int]:
         """Write the new order of a block of lists to ``order`` and the value of each pick to ``pick_values``.
 
-        Return the number of rows (``bare``) whose item has no features or users to compare.
+        Return ``{"bare": number of rows}``, of rows whose item has no features or users to compare.
         """
         rows: Int32 = prepared.recoding(lists.items)
         _kernels.pick_by_distance(
