@@ -161,13 +161,14 @@ def compare(
 ) -> Comparison:
     """Test the difference between every pair of systems, or between each system and the baseline, on every metric.
 
-    The difference of unit i is d_i = a_i - b_i; for a weighted metric w_i a_i / mean(w) - w_i b_i / mean(w), whose mean
-    is the difference of the two weighted means. A unit that is undefined for either system is dropped from the pair and
-    counted. p-values are corrected over all pairs of one metric (``family="metric"``) or of all metrics (``"all"``).
-    The interval is the paired bootstrap of the difference. ``significant`` says p_adjusted <= 1 - level. By every
-    metric the best system is tested against the second best (``leads``), also if there is a baseline. The same units in
-    the same order give the same bits, whatever the threads and the other systems. ``progress`` is called with (blocks
-    done, blocks in total) in each round of resampling.
+    The difference of unit i (a user), with the values a_i and b_i of the two systems, is d_i = a_i - b_i; for a metric
+    with weights w_i it is w_i a_i / mean(w) - w_i b_i / mean(w), whose mean is the difference of the weighted means. A
+    unit that is undefined for either system is dropped from the pair and counted. p-values are corrected over all pairs
+    of one metric (``family="metric"``) or of all metrics (``"all"``). The interval is the paired bootstrap of the
+    difference. ``significant`` says p_adjusted <= 1 - level. By every metric the best system is tested against the
+    second best (``leads``), also if there is a baseline. The same units in the same order give the same bits, whatever
+    the threads and the other systems. ``progress`` is called with (blocks done, blocks in total) in each round of
+    resampling.
 
     More than 50 systems are not tested in all pairs, whose number grows with the square: each is compared with the
     baseline, or else with the best by the first metric, which a warning says. A pair that is not tested counts as

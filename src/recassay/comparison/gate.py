@@ -139,7 +139,7 @@ class Gate(Displayable):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Return the findings on candidate and baseline."""
+        """Return the findings (warnings about results) on candidate and baseline."""
         return self.scores.findings
 
     @property
@@ -278,8 +278,9 @@ def suspicions_of(
 ) -> tuple[str, ...]:
     """Return sentences on what makes the numbers of a candidate suspicious.
 
-    ``criteria`` are those against the baseline: an improvement is not believed if its lower bound is above the share
-    ``believable`` of the baseline's mean. A finding counts if the baseline does not have it too.
+    ``criteria`` are those against the baseline, and ``findings`` warnings about results. An improvement is not believed
+    if its lower bound is above the share ``believable`` of the baseline's mean. A finding counts if the baseline does
+    not have it too.
     """
     said = []
     for one in criteria:

@@ -124,7 +124,7 @@ def _kept(weights: Float | None, keep: Bool) -> Float | None:
 def _contributions(values: Float, weights: Float | None) -> Float:
     """Return a number per unit (usually a user); their plain mean is the weighted mean of ``values``.
 
-    It is v, or w v / mean(w) with weights; all are NaN if mean(w) is 0.
+    For a value v and a weight w it is w v / mean(w), or v without weights; all are NaN if mean(w) is 0.
     """
     if weights is None:
         return values
@@ -173,7 +173,7 @@ def judges(metric: str) -> bool:
 
 @dataclass(frozen=True)
 class Recheck:
-    """The best system without the users that the finding ``code`` names, tested against the second best.
+    """The best system without the users that the finding (warning) ``code`` names, tested against the second best.
 
     ``n`` counts the users with a value for both. ``p`` is adjusted over all pairs of systems.
     """
@@ -197,6 +197,8 @@ class Recheck:
 
 def without_findings(scores: Scores, metric: str, leader: str) -> Iterator[tuple[str, Scores]]:
     """Yield (code, scores) for each finding that names users: the scores by one metric without these users.
+
+    A finding is a warning about results, known by its code, such as C010.
 
     For findings on ties (T001) no users are left out: the leader's tied rows are in the worst order, those of all other
     systems in the best. Nothing is yielded if the scores do not store which users findings name, or for a finding that

@@ -54,7 +54,7 @@ class Need:
 
 @dataclass(frozen=True, repr=False)
 class Power(Displayable):
-    """The users needed for every pair, and the assumptions behind these numbers."""
+    """The number of users needed for every pair of systems, and the assumptions behind these numbers."""
 
     rows: tuple[Need, ...]
     level: float
@@ -63,16 +63,16 @@ class Power(Displayable):
     correction: str
 
     def frame(self) -> pl.DataFrame:
-        """Return a row per metric and pair."""
+        """Return a row per metric and pair of systems: the numbers of users, and the smallest detectable difference."""
         return frame_of(self.rows, Need)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return a dictionary per metric and pair for JSON; undefined numbers are None."""
+        """Return a dictionary per metric and pair of systems, ready for JSON; undefined numbers are None."""
         return list(finite([asdict(row) for row in self.rows]))
 
     @property
     def assumptions(self) -> str:
-        """Return the assumptions as a sentence."""
+        """Return the assumptions behind the numbers of users, such as the power of the test, as a sentence."""
         what = "as large as observed, which a small study overstates" if self.observed else "as large as wanted"
         shared = " over all pairs of a metric, as Bonferroni divides it" if self.correction != "none" else ""
         return (

@@ -36,7 +36,7 @@ class Rules(Named):
     relevant_from: float = 1.0
 
     def heading(self, at: int) -> str:
-        """Return the name of the score at the cut-off ``at``, as in tables, with the rules that are not the default.
+        """Return the name of Sudden Death at the cut-off ``at`` as a metric, with the rules that are not the default.
 
         >>> Rules(ties="split").heading(10)
         "sudden_death(ties='split')@10"

@@ -59,7 +59,10 @@ class Lead:
 
     @property
     def turned(self) -> tuple[Recheck, ...]:
-        """Return the rechecks in which another system leads, or in which the significance of the lead changes."""
+        """Return the rechecks in which another system leads, or in which the significance of the lead changes.
+
+        A recheck is the lead computed without the users, or ties, that a finding (warning) names.
+        """
         verdict = (self.leader, self.significant)
         return tuple(one for one in self.rechecks if (one.leader, one.significant) != verdict)
 
@@ -74,7 +77,7 @@ class Lead:
         return not math.isnan(self.p)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the lead as one flat row, ready for JSON; undefined and infinite numbers are None."""
+        """Return the lead (best system and its test) as one row, ready for JSON; undefined and infinite are None."""
         row = {**self.place._asdict(), **asdict(self), "established": self.established}
         del row["place"]
         return dict(finite(row))
@@ -124,7 +127,8 @@ class Verdict:
     def with_rechecks_of(self, other: Verdict) -> Verdict:
         """Return the verdict with the rechecks of another verdict on the same stored results.
 
-        They are matched by metric, and by data set, split and seed.
+        Rechecks are leads computed without the users, or ties, that a finding (warning) names. They are matched by
+        metric, and by data set, split and seed.
         """
         rechecks = {(lead.place, lead.metric): lead.rechecks for lead in (*other.leads, *other.others)}
         leads, others = (

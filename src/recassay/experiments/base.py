@@ -115,7 +115,8 @@ class Experiment(Named):
 def fits(table: pl.DataFrame, x: str, y: str, by: list[str]) -> pl.DataFrame:
     """Return slope, intercept and R2 of the least-squares line of ``y`` over ``x`` in every group of rows.
 
-    ``by`` are the columns that define the groups. R2 is NaN where all ``y`` are equal.
+    ``y``, ``x`` and ``by`` name columns of ``table``; ``by`` are the columns that define the groups. R2 is NaN where
+    all ``y`` are equal.
 
     >>> fits(pl.DataFrame({"g": ["a"] * 3, "x": [0, 1, 2], "y": [1.0, 3.0, 5.0]}), "x", "y", ["g"]).rows()
     [('a', 2.0, 1.0, 1.0)]

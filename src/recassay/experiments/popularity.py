@@ -34,10 +34,10 @@ POINTS = 101  # of a curve
 class Popularity(Experiment):
     """Metrics of systems on generated logs with an increasingly steep popularity curve and no other signal.
 
-    The k-th most popular item has ratings in proportion to a shifted power law, c1 + beta (c2 + k)^-alpha, with
-    alpha from 0 to ``steepest`` in ``steps``. c1 and c2 are fitted to the whole data set, and rating values are drawn
-    from its ratings. The size is that of the data set, or ``users``, ``items`` and ``ratings`` (0: that of the data
-    set). ``metric`` is one or more, computed under ``design``; a design that ends in NN samples ``n`` items. At
+    The k-th most popular item has ratings in proportion to a shifted power law, c1 + beta (c2 + k)^-alpha, with alpha
+    from 0 to ``steepest`` in ``steps``. c1 and c2 are fitted to the whole data set, and rating values are drawn from
+    its ratings. The size is that of the data set, or ``users``, ``items`` and ``ratings`` (0: that of the data set).
+    ``metric`` is one or more, computed under ``design`` (which items are ranked; one that ends in NN samples ``n``). At
     alpha = 0 no system is better than chance, and one that follows training counts is worse: items over-represented in
     training are under-represented in test.
 
@@ -193,12 +193,14 @@ def count_distribution(counts: NDArray[np.integer], label: str) -> pl.DataFrame:
 class Formulas(Experiment):
     """Published formulas for the precision of a random order, sigma |PR| / (t |U|) (AR) and 1/t (1R), and exact values.
 
-    In AR designs all relevant items of a user are in one target set, in 1R designs each is in a set of its own. The
-    formulas average over splits and take the harmonic mean t of the sizes of target sets; the exact values are those of
-    the split at hand.
+    sigma is the share of ratings in the test part, PR are the positive ratings of the whole data set, U the users, and
+    t is the harmonic mean of the sizes of target sets (the items that are ranked together). In AR designs all relevant
+    items of a user are in one target set, in 1R designs each is in a set of its own. The formulas average over splits;
+    the exact values are those of the split at hand.
 
     A second exhibit has equation 3, the expected AR precision of a system that gives everyone the same list, and the
-    bounds of section 5.1 on its 1R precision. With L(u, n) the number of positive ratings, training included, of the
+    bounds of section 5.1 on its 1R precision. C are the candidates, n is the cut-off ``k``, and PR_test(u) are the
+    positive ratings of user u in the test part. With L(u, n) the number of positive ratings, training included, of the
     first n candidates that the system lists for user u, equation 3 is sigma |C| / (n t |U|) times the mean over u of
     L(u, n). The bounds are |C| / (n t |PR|) times the mean of L(u, n), and of L(u, n + |PR_test(u)| - 1). In all of
     them t is that of AR: the bounds are those of the lemma, with equation 3 for its AR precision. They hold for systems

@@ -288,9 +288,9 @@ class DiversityClaims(Experiment):
         curves = self._curves(trial, systems, (*diversity, *RELEVANCE))
         for best, (metric, text) in enumerate(diversity.items(), start=1):
             first = 1 if metric == "ild" else 0  # a list of one item has no distances
-            yield _always(f"{text} is highest for {SYSTEMS[best]}", _leads(curves[metric], best)[first:] >= 0)
+            yield _claim_of_all(f"{text} is highest for {SYSTEMS[best]}", _leads(curves[metric], best)[first:] >= 0)
         for metric, text in RELEVANCE.items():
-            yield _always(f"{text} is highest for SPAD", _leads(curves[metric], spad) >= 0)
+            yield _claim_of_all(f"{text} is highest for SPAD", _leads(curves[metric], spad) >= 0)
         orders = [np.argsort(-curves[metric][:spad], axis=0, kind="stable") for metric in RELEVANCE]
         changing = sum(bool((order != order[:, :1]).any()) for order in orders)
         yield Claim(
@@ -307,9 +307,9 @@ class DiversityClaims(Experiment):
             {name: trial.runs[name] for name in systems}, trial.truth, self.at, interval=None, threads=trial.threads
         )
         won = np.array([[contest.share(name, at + 1) for at in range(self.at)] for name in systems])
-        yield _always("Sudden Death is highest for SPAD", _leads(won, spad) >= 0)
+        yield _claim_of_all("Sudden Death is highest for SPAD", _leads(won, spad) >= 0)
         farther = _leads(won, spad) > np.maximum(_leads(curves["hit"], spad), 0.0)
-        yield _always("Sudden Death puts SPAD farther ahead than 1-call", farther)
+        yield _claim_of_all("Sudden Death puts SPAD farther ahead than 1-call", farther)
 
     def _curves(self, trial: Trial, systems: tuple[str, ...], metrics: tuple[str, ...]) -> dict[str, Curve]:
         """Return ``{metric: means of the systems at every cut-off from 1 on}``."""
@@ -321,7 +321,7 @@ class DiversityClaims(Experiment):
         }
 
 
-def _always(text: str, cases: NDArray[np.bool_]) -> Claim:
+def _claim_of_all(text: str, cases: NDArray[np.bool_]) -> Claim:
     return Claim(text, int(cases.sum()), cases.size, "cut-offs", bool(cases.all()))
 
 

@@ -137,8 +137,9 @@ def precision_bounds(
 ) -> dict[str, float]:
     """Return the precision at n under a 1R design (``mean``), with bounds from the AR design (``low`` and ``high``).
 
-    A 1R design ranks each relevant item on its own, the AR design all relevant items of a user together. With the same
-    non-relevant items in all sets of a user and m_u = n + |PR_u| - 1,
+    A 1R design ranks each relevant item on its own, the AR design all relevant items of a user together. PR_u are the
+    relevant test items of user u, PR those of all users, P_u@n is the AR precision of the user, and 1RP@n the 1R
+    precision. With the same non-relevant items in all sets of a user and m_u = n + |PR_u| - 1,
 
         sum_u P_u@n / |PR|  <=  1RP@n  <=  sum_u m_u P_u@m_u / (n |PR|)
 

@@ -106,7 +106,7 @@ class PaperSource(ConfigSection):
 
     @property
     def kind(self) -> str:
-        """Return which key says how the table is made."""
+        """Return which of the keys ``KINDS`` (file, study, sql, ...) says how the table is made."""
         return next(kind for kind in KINDS if getattr(self, kind) is not None)
 
     @model_validator(mode="after")

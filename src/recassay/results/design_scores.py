@@ -82,7 +82,7 @@ class DesignScores(Displayable):
         return self.by_design[design]
 
     def order(self, metric: str) -> pl.DataFrame:
-        """Return a row per design and a column per system: its rank by the mean of a metric, 1 for the highest mean.
+        """Return a row per design (items ranked) and a column per system: its rank by the mean of a metric, 1 on top.
 
         Equal means share a rank.
         """
@@ -91,7 +91,10 @@ class DesignScores(Displayable):
         return ranked.pivot("system", index="design", values="rank", maintain_order=True)
 
     def agreement(self, metric: str) -> pl.DataFrame:
-        """Return a row per pair of designs: Kendall's tau-b between the systems' means under a metric."""
+        """Return a row per pair of designs (which items are ranked): Kendall's tau-b between the orders of systems.
+
+        Systems are in the order of their means under ``metric``.
+        """
         table = self._means(metric)
         means = {design: table.row(place)[1:] for place, design in enumerate(self.designs)}
         pairs = itertools.combinations(self.designs, 2)
@@ -101,7 +104,7 @@ class DesignScores(Displayable):
         )
 
     def _means(self, metric: str) -> pl.DataFrame:
-        """Return a table of the means under a metric, with a row per design and a column per system."""
+        """Return a table of the means under a metric: a row per design (items ranked), a column per system."""
         self._require_results(metric=metric)
         found = {(row.design, row.system): row.mean for row in self.rows if row.metric == metric}
         columns = {system: [found[design, system] for design in self.designs] for system in self.systems}
@@ -123,5 +126,5 @@ class DesignScores(Displayable):
         }
 
     def with_findings(self, *findings: Finding) -> DesignScores:
-        """Return a copy of these scores to which findings are added."""
+        """Return a copy of these scores to which findings (warnings about results) are added."""
         return replace(self, findings=(*self.findings, *findings))

@@ -24,7 +24,7 @@ class Finding(Displayable):
     system: str = ""
 
     def to_dict(self) -> dict[str, str]:
-        """Return the fields as they are written to ``findings.jsonl``."""
+        """Return the fields, such as code and severity, as they are written to ``findings.jsonl``."""
         return asdict(self)
 
     def at_least(self, severity: Severity) -> bool:
@@ -37,7 +37,7 @@ class Finding(Displayable):
 
 
 class Findings(tuple[Finding, ...], Displayable):
-    """Several findings, which notebooks show as one list.
+    """Several findings (warnings about an evaluation), which notebooks show as one list.
 
     >>> Findings([Finding("C001", "warning", "t", "d")])[0].code
     'C001'

@@ -108,13 +108,13 @@ class GroupScores(Displayable):
 
     def frame(self) -> pl.DataFrame:
         """Return a row per system, metric and group: mean, difference from the mean over all users, and its p."""
-        return self._stamped(pl.DataFrame([asdict(row) for row in self.rows], schema=_schema(GroupRow)))
+        return self._with_grouping(pl.DataFrame([asdict(row) for row in self.rows], schema=_schema(GroupRow)))
 
     def gaps_frame(self) -> pl.DataFrame:
         """Return a row per system and metric: best and worst group, the gap between them, its interval, its p."""
-        return self._stamped(pl.DataFrame([asdict(row) for row in self.gaps], schema=_schema(GroupGap)))
+        return self._with_grouping(pl.DataFrame([asdict(row) for row in self.gaps], schema=_schema(GroupGap)))
 
-    def _stamped(self, frame: pl.DataFrame) -> pl.DataFrame:
+    def _with_grouping(self, frame: pl.DataFrame) -> pl.DataFrame:
         return frame.select(pl.lit(self.by).alias("by"), pl.lit(self.kind).alias("kind"), pl.all())
 
     def to_dict(self) -> dict[str, Any]:
@@ -132,8 +132,8 @@ class GroupScores(Displayable):
         >>> GroupScores.from_dict(made.to_dict()).rows[0].mean
         0.25
         """
-        rows = tuple(GroupRow(**_restored(row)) for row in content["rows"])
-        gaps = tuple(GroupGap(**_restored(row)) for row in content["gaps"])
+        rows = tuple(GroupRow(**_null_as_nan(row)) for row in content["rows"])
+        gaps = tuple(GroupGap(**_null_as_nan(row)) for row in content["gaps"])
         known = {one.name for one in fields(cls)} - set(LISTS)
         return cls(**{name: value for name, value in content.items() if name in known}, rows=rows, gaps=gaps)
 
@@ -146,5 +146,5 @@ def _schema(kind: type) -> dict[str, Any]:
     return {one.name: _TYPES[str(one.type)] for one in fields(kind)}
 
 
-def _restored(row: Mapping[str, Any]) -> dict[str, Any]:
+def _null_as_nan(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: math.nan if value is None else value for name, value in row.items()}

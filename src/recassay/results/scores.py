@@ -29,6 +29,8 @@ OF_SOME_SYSTEMS = ("C002",)  # a list that is as short in every system favours n
 def bit(code: str) -> int:
     """Return the bit that says, in the ``Marks`` of a system (a bit mask per user), that a finding names a user.
 
+    A finding is a warning about results; ``code`` is its code.
+
     >>> bit("C010"), bit("C001")
     (1, 2)
     """
@@ -38,8 +40,8 @@ def bit(code: str) -> int:
 def users_without(code: str, marks: Iterable[Marks]) -> NDArray[np.bool_] | None:
     """Return a mask of the users whom a finding does not name in any system; None if the finding names no user.
 
-    ``code`` is that of the finding, and ``marks`` has a bit mask per user for each system, see :func:`bit`. Users with
-    a short list (C002) in all systems are left in.
+    ``code`` is that of the finding (a warning about results), and ``marks`` has a bit mask per user for each system,
+    see :func:`bit`. Users with a short list (C002) in all systems are left in.
 
     >>> short = np.array([4, 4, 0], np.uint8), np.array([4, 0, 0], np.uint8)
     >>> users_without("C002", short).tolist(), users_without("C001", short)
@@ -56,7 +58,9 @@ POPULATION = "population"  # key of the settings: the numbers of users with trai
 
 
 def population(settings: Mapping[str, Any]) -> str:
-    """Return which users the numbers are over, if only users with training events were scored; else "".
+    """Return, as text, how many users were scored, if only users with training events were; else "".
+
+    ``settings`` are those of the scores.
 
     >>> population({"population": {"users": 9400, "of": 13712}})
     'users with training events: 9,400 of 13,712'
@@ -73,7 +77,7 @@ USERS = re.compile(
 
 
 def worded(text: str, unit: str) -> str:
-    """Return a sentence about users with the word for what has a list in the input, such as ``query``.
+    """Return a sentence about users with ``unit``, the word for what has a list, such as ``query``, in place of user.
 
     >>> worded("2 users have no list; set users='all'", "query")
     "2 queries have no list; set users='all'"
@@ -87,14 +91,14 @@ def worded(text: str, unit: str) -> str:
 
 
 def worded_findings(findings: Iterable[Finding], unit: str) -> Findings:
-    """Return findings whose sentences have the word for what has a list in the input."""
+    """Return findings (warnings) whose sentences say ``unit``, the word for what has a list, in place of user."""
     if unit not in PLURALS:
         return Findings(findings)
     return Findings(replace(one, title=worded(one.title, unit), detail=worded(one.detail, unit)) for one in findings)
 
 
 def plural(unit: str) -> str:
-    """Return the plural of the word for what has a list.
+    """Return the plural of ``unit``, the word for what has a list in the input, such as user.
 
     >>> plural("query"), plural("test sequence")
     ('queries', 'test sequences')
@@ -246,7 +250,7 @@ class Scores(Displayable):
 
     def values(self, system: str, metric: str) -> Values:
         """Return the value of every unit (user or test sequence) under a metric; NaN where it is undefined."""
-        self._known(system, metric)
+        self._require_known(system, metric)
         if (system, metric) not in self.per_unit:
             raise UsageError(
                 "U105", f"{metric} is one number for everything and has no value per unit",
@@ -258,7 +262,7 @@ class Scores(Displayable):
         """Return the weight of every unit (user or test sequence) in the mean; None for equal weights."""
         return self.per_unit_weights.get((system, metric))
 
-    def _known(self, system: str, metric: str) -> None:
+    def _require_known(self, system: str, metric: str) -> None:
         require_known(system, self.systems, "U108", f"there is no system '{system}'")
         require_known(metric, self.metrics, "U101", f"'{metric}' was not scored")
 
@@ -268,8 +272,8 @@ class Scores(Displayable):
         return pl.DataFrame([{name: getattr(row, name) for name in names} for row in self.rows])
 
     def row(self, system: str, metric: str) -> Summary:
-        """Return the mean of one system under one metric, with interval and counts."""
-        self._known(system, metric)
+        """Return the mean of one system under one metric, with interval and counts of users or other units."""
+        self._require_known(system, metric)
         return next(row for row in self.rows if (row.system, row.metric) == (system, metric))
 
     def frame(self, **identity: str | int | None) -> pl.DataFrame:
@@ -321,7 +325,7 @@ class Scores(Displayable):
         return page
 
     def with_findings(self, *findings: Finding) -> Scores:
-        """Return a copy of these scores to which findings are added."""
+        """Return a copy of these scores to which findings (warnings about results) are added."""
         return replace(self, findings=(*self.findings, *findings))
 
 

@@ -30,7 +30,7 @@ LOCK = "study.lock.yaml"
 class PlaceComparisons:
     """Pairwise comparisons of systems in each place: a data set, split, protocol, design and seed of a study.
 
-    ``comparisons`` has one for each place with two or more systems; ``findings`` are about all of them.
+    ``comparisons`` has one for each place with two or more systems; ``findings`` are warnings about all of them.
     """
 
     comparisons: Mapping[Place, Comparison]
@@ -57,7 +57,7 @@ def compare_places(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> PlaceComparisons:
-    """Compare the systems in every place (data set, split, ...) as ``compare`` does, and report findings D001 to D004.
+    """Compare the systems in every place (data set, split, ...) as ``compare`` does, with the warnings D001 to D004.
 
     ``testing`` and ``baseline`` are those of ``compare``. Raise U113 if no place has two systems, and U108 for an
     unknown baseline.

@@ -58,7 +58,7 @@ class Decision:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Return the findings on the comparisons and on Sudden Death."""
+        """Return the findings (warnings about results) on the comparisons and on Sudden Death."""
         of_contests = [finding for contest in self.sudden_deaths.values() for finding in contest.findings]
         return worded_findings((*self.compared.findings, *merge_findings(of_contests)), self.unit)
 
@@ -203,7 +203,7 @@ def sudden_deaths(
 
 
 def _findings(folder: Path) -> tuple[Finding, ...]:
-    """Return the findings stored in a folder."""
+    """Return the findings (warnings about results) that are stored in a folder of results."""
     path = folder / FINDINGS
     manifest_of(folder).require_intact([path])
     lines = path.read_text(encoding="utf-8").split("\n") if path.is_file() else ()
@@ -226,7 +226,7 @@ def _pooled_contest(path: tuple[str, ...], folds: dict[str, SuddenDeath]) -> tup
 
 
 def _run_folders(folder: Path) -> Iterator[tuple[tuple[str, ...], str, dict[str, Path], pl.DataFrame]]:
-    """Yield (parts, name, runs, relevant) for each folder of runs for which the ranks of relevant items were stored.
+    """Yield (parts, name, runs, relevant) for each folder of runs below ``folder`` that has ranks of relevant items.
 
     ``parts`` are the names in its path (data set, split, ..., seed), and ``name`` is these joined by commas. ``runs``
     maps a system to its run file, and ``relevant`` is a table of user_id and item_id.

@@ -45,13 +45,16 @@ class HomeAndAway(Displayable):
     findings: tuple[Finding, ...] = ()
 
     def ranks(self) -> pl.DataFrame:
-        """Return a row per metric: the systems whose home metric it is, and the rank of every system."""
+        """Return a row per metric: the rank of every system, and which systems optimise something close to it."""
         wide = self.table.pivot("system", index="metric", values="rank", maintain_order=True)
         hosts = pl.Series("home", [", ".join(self.home.get(metric, ())) for metric in wide["metric"]])
         return wide.insert_column(1, hosts)
 
     def summary(self) -> pl.DataFrame:
-        """Return a row per system: its mean ranks under its home metrics, those of other systems, and all others."""
+        """Return a row per system: its mean ranks under its home metrics, the home metrics of others, and the rest.
+
+        The home metrics of a system are close to what it optimises.
+        """
         host = pl.col("metric").replace_strict(
             {metric: bool(self.home.get(metric)) for metric in self.metrics}, return_dtype=pl.Boolean
         )
@@ -60,7 +63,7 @@ class HomeAndAway(Displayable):
         return self.table.group_by("system", maintain_order=True).agg(*means)
 
     def exhibit(self) -> Exhibit:
-        """Return the ranks as a heat map that marks the home metrics of each system."""
+        """Return the ranks as a heat map that marks for each system its home metrics, close to what it optimises."""
         label = pl.format("{}{}", pl.col("rank"), pl.when(pl.col("home")).then(pl.lit(" home")).otherwise(pl.lit("")))
         return Exhibit(
             name="home-and-away",

@@ -40,7 +40,7 @@ class RuleWinner:
     dropping: dict[str, str]
 
     def places(self) -> dict[str, int]:
-        """Return the place of each system, 1 for the best; scores equal up to rounding share their best."""
+        """Return the rank of each system, 1 for the best; systems with scores equal up to rounding share a rank."""
         scores = rounded(list(self.scores.values()))
         return {system: 1 + int((scores > score).sum()) for system, score in zip(self.scores, scores, strict=True)}
 
@@ -112,7 +112,9 @@ class FinishedConclusions:
     seed: int
 
     def frame(self) -> pl.DataFrame:
-        """Return a row per metric, setting, rule and system, with score and place.
+        """Return a row per metric, setting, rule and system: the score by the rule, and the rank by this score.
+
+        A rule, such as the mean rank, combines the means of a system on several data sets.
 
         ``share_first`` is the share of resamples of the data sets in which the winner is first; null for other systems.
         """
@@ -128,7 +130,10 @@ class FinishedConclusions:
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def rule_agreement(self, metric: str) -> pl.DataFrame:
-        """Return Kendall's tau-b between the orders of every pair of rules, for one metric."""
+        """Return a row per pair of rules: Kendall's tau-b between the orders of systems by the two, for one metric.
+
+        A rule, such as the mean rank, combines the means of a system on several data sets.
+        """
         rows = [
             {
                 "metric": metric, **one.setting, "a": a.rule, "b": b.rule,
@@ -141,7 +146,7 @@ class FinishedConclusions:
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def exhibit(self) -> Exhibit:
-        """Return a figure (with its table) of the rank of each system under every rule."""
+        """Return a figure of the rank of each system under every rule that combines data sets, such as mean rank."""
         names = pl.concat_str("metric", *self.rankings[0].setting, separator=", ")
         place = pl.col("place")
         table = self.frame().with_columns(place.cast(pl.Float64), ranking=names, label=place.cast(pl.String))
@@ -338,7 +343,11 @@ def _shared_means(
 
 
 def _mean_agreement(datasets: list[str], a: Float, b: Float, level: float, seed: int, resamples: int) -> dict[str, Any]:
-    """Return the mean tau-b of two tables (data sets, systems), with its interval over resampled data sets."""
+    """Return tau-b between two orders of systems, averaged over data sets, with its interval, as a row.
+
+    ``a`` and ``b`` (data sets, systems) are the means that the orders follow from. The interval is over ``resamples``
+    of the data sets, drawn with ``seed``, and ``level`` is its confidence.
+    """
     taus = kendall_taus(a, b)[1]
     known = taus[~np.isnan(taus)]
     low = high = float("nan")
@@ -352,7 +361,11 @@ def _mean_agreement(datasets: list[str], a: Float, b: Float, level: float, seed:
 
 
 def _agreement_per_dataset(datasets: list[str], a: Float, b: Float, level: float) -> list[dict[str, Any]]:
-    """Return a row per data set: tau-b of two tables (data sets, systems), with its interval over the systems."""
+    """Return a row per data set: tau-b between two orders of systems, with its interval over the systems.
+
+    ``a`` and ``b`` (data sets, systems) are the means that the orders follow from, and ``level`` is that of the
+    interval.
+    """
     return [
         {
             "dataset": name, "systems": len(left), "tau": kendall(left, right),

@@ -33,7 +33,7 @@ SAME_USERS = {"C019": "C002"}  # a finding on the users of another one
 
 @dataclass(frozen=True)
 class FindingGroup:
-    """All findings with one code, the most important first.
+    """All findings (warnings about results) with one code, the most important first.
 
     ``weight`` is 2 if one of the findings could change the verdict (which system is best), 1 for other warnings and
     errors, and 0 for information. The flags are about the verdict computed again without the users or ties that the
@@ -52,7 +52,7 @@ class FindingGroup:
 
     @property
     def detail(self) -> str:
-        """Return the text of the most important finding."""
+        """Return the text of the most important finding (warning about results) of the group."""
         return str(self.rows[0]["detail"])
 
     @property
@@ -90,7 +90,7 @@ def finding_groups(findings: Iterable[Finding | Row], verdict: Verdict | None = 
 
 
 def verdict_without(groups: Iterable[FindingGroup], verdict: Verdict) -> str:
-    """Return sentences on whether findings could change a verdict; "" without findings, or without two systems.
+    """Return sentences on whether findings (warnings) could change a verdict; "" without findings or two systems.
 
     >>> from recassay.comparison.verdict import Lead
     >>> from recassay.results.score_set import Place
@@ -120,7 +120,10 @@ def _names(codes: list[str]) -> str:
 
 
 def _verdict_fields(row: Row, verdict: Verdict) -> tuple[int, bool, bool]:
-    """Return the fields (weight, same, turned) that :class:`FindingGroup` has for a finding."""
+    """Return (weight, same, turned) of a finding: how important it is, and whether the verdict depends on it.
+
+    They are fields of :class:`FindingGroup`; ``row`` is the finding.
+    """
     code = SAME_USERS.get(str(row["code"]), str(row["code"]))
     stated = {axis: row[axis] for axis in ("dataset", "split") if row.get(axis) not in (None, "", GIVEN)}
     leads = [one for one in verdict.leads if all(getattr(one.place, axis) == name for axis, name in stated.items())]
@@ -179,7 +182,10 @@ class Ends(NamedTuple):
 
 
 def _extreme_systems(grid: Grid) -> list[Ends]:
-    """Return the highest and lowest systems under the first design; an empty list with fewer than two defined means."""
+    """Return, as a list of one, the systems with the highest and the lowest mean under the first design.
+
+    A design says which items are ranked as candidates. The list is empty with fewer than two defined means.
+    """
     means = {system: mean for system in grid.systems if not math.isnan(mean := grid.value(system, grid.designs[0]))}
     if len(means) < 2:
         return []

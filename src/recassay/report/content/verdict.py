@@ -47,7 +47,9 @@ def verdict_text(verdict: Verdict, unit: str = "user") -> VerdictText:
     if not leads:
         return VerdictText(NO_VERDICT)
     names = lead_names(leads)
-    headline = _single(leads[0], verdict.level, names) if len(leads) == 1 else _several(leads, names)
+    headline = (
+        _headline_of_one(leads[0], verdict.level, names) if len(leads) == 1 else _headline_of_several(leads, names)
+    )
     details = (*_changed_verdicts(leads, names), *_against_baseline(leads))
     said = partial(worded, unit=unit)
     return VerdictText(said(headline), tuple(map(said, details)), tuple(map(said, _contradictions(verdict))))
@@ -67,7 +69,7 @@ def lead_names(leads: Iterable[Lead]) -> Mapping[Place, str]:
     >>> list(lead_names(leads).values()), list(lead_names(leads[:1]).values())
     (['a', 'b'], ['a, whole'])
     """
-    places = list(dict.fromkeys(_bare(lead) for lead in leads))
+    places = list(dict.fromkeys(_place_without_design(lead) for lead in leads))
     if len(places) == 1:
         only = places[0]  # without a split the data set is a file that the reader has named
         return {only: f"{only.dataset}, {only.split}" if only.split != GIVEN else ""}
@@ -78,15 +80,15 @@ def lead_names(leads: Iterable[Lead]) -> Mapping[Place, str]:
     return place_names(places)
 
 
-def _bare(lead: Lead) -> Place:
+def _place_without_design(lead: Lead) -> Place:
     return lead.place._replace(design=GIVEN)
 
 
 # --- the headline -----------------------------------------------------------------------------------------------------
 
 
-def _single(lead: Lead, level: float, names: Mapping[Place, str]) -> str:
-    where = f" on {names[_bare(lead)]}" if names[_bare(lead)] else ""
+def _headline_of_one(lead: Lead, level: float, names: Mapping[Place, str]) -> str:
+    where = f" on {names[_place_without_design(lead)]}" if names[_place_without_design(lead)] else ""
     by = f"by {lead.metric}{where}"
     mean = wording.number(lead.mean)
     if lead.runner_up is None:
@@ -135,14 +137,14 @@ def _changed_verdicts(leads: Sequence[Lead], names: Mapping[Place, str]) -> Iter
     """
     turned = [(lead, other) for lead in leads for other in lead.turned]
     for lead, other in turned[1:] if len(leads) == 1 and leads[0].difference else turned[:MAX_NAMED]:
-        where = f"{names[_bare(lead)]}: " if len(leads) > 1 else ""
+        where = f"{names[_place_without_design(lead)]}: " if len(leads) > 1 else ""
         text = f"{where}{_changed_verdict(lead, other)}."
         yield f"{text[:1].upper()}{text[1:]}" if not where else text
     if len(leads) > 1 and len(turned) > MAX_NAMED:
         yield f"{len(turned) - MAX_NAMED} more verdicts are others without what a finding names."
 
 
-def _several(leads: Sequence[Lead], names: Mapping[Place, str]) -> str:
+def _headline_of_several(leads: Sequence[Lead], names: Mapping[Place, str]) -> str:
     metric, places = leads[0].metric, _count_places(leads)
     winners: dict[str, list[Lead]] = {}
     for lead in leads:
@@ -186,7 +188,10 @@ def _leads_where(system: str, leads: Sequence[Lead], names: Mapping[Place, str],
 
 
 def _listed_places(leads: Sequence[Lead], names: Mapping[Place, str], *, with_p: bool = False) -> str:
-    settings = [f"{names[_bare(lead)]} ({_why_unsure(lead)})" if with_p else names[_bare(lead)] for lead in leads]
+    settings = [
+        f"{names[_place_without_design(lead)]} ({_why_unsure(lead)})" if with_p else names[_place_without_design(lead)]
+        for lead in leads
+    ]
     if len(settings) > MAX_NAMED:
         return f"{len(settings)} settings, such as {settings[0]}"
     return wording.series(settings, "; " if any("," in one for one in settings) else ", ")
@@ -305,7 +310,7 @@ def _other_leaders(other: Sequence[Lead], leads: Sequence[Lead]) -> str:
     if len(leads) == 1:
         return f"{other[0].leader} leads instead{_how_sure(other[0])}"
     names = lead_names(leads)
-    others = [f"{lead.leader} on {names[_bare(lead)]}{_how_sure(lead)}" for lead in other[:2]]
+    others = [f"{lead.leader} on {names[_place_without_design(lead)]}{_how_sure(lead)}" for lead in other[:2]]
     more = f" and {len(other) - 2} more" if len(other) > 2 else ""
     return f"another system leads in {len(other)} of {len(leads)} settings: {'; '.join(others)}{more}"
 

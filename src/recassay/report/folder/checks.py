@@ -27,7 +27,7 @@ SEQUENCES, STREAM = "sequences", "stream"
 
 @dataclass(frozen=True)
 class CheckOutcome:
-    """The outcome of one check on a folder: its findings, no problem, or why it does not apply (``why``)."""
+    """The outcome of one check on a folder: its findings (warnings), no problem, or why it does not apply (``why``)."""
 
     check: Check
     outcome: Outcome
@@ -48,7 +48,7 @@ def run_checks(folder: ResultFolder) -> list[CheckOutcome]:
     known: dict[str, dict[str, Any]] = {}
     if folder.rows:
         known["table"] = {"rows": folder.rows, "same": list(_equal_systems(folder))}
-    if comparing := _comparing(folder):
+    if comparing := _comparison_facts(folder):
         known["comparison"] = comparing
     rows: dict[str, list[Row]] = {}
     for row in folder.findings:
@@ -65,7 +65,7 @@ def run_checks(folder: ResultFolder) -> list[CheckOutcome]:
 
 
 def findings_in(folder: str | Path) -> list[Finding]:
-    """Return the findings of all checks on a folder of results."""
+    """Return the findings (warnings about results) of all checks on a folder of results."""
     rows = [row for outcome in run_checks(read_results(folder)) for row in outcome.findings]
     return [Finding(**{field.name: row.get(field.name, "") for field in fields(Finding)}) for row in rows]
 
@@ -143,7 +143,7 @@ def _equal_systems(folder: ResultFolder) -> Iterator[tuple[str, str, str]]:
                 yield f" ({heading(part.place)})" if len(settings) > 1 else "", a, b
 
 
-def _comparing(folder: ResultFolder) -> dict[str, Any] | None:
+def _comparison_facts(folder: ResultFolder) -> dict[str, Any] | None:
     """Return the facts about comparisons that checks examine; None if the folder has no comparisons."""
     compared_parts = [part for part in parts(folder) if part.comparison is not None]
     if not compared_parts:

@@ -96,14 +96,14 @@ def read_results(folder: str | Path) -> ResultFolder:
     rows = tuple(restored(row) for row in _rows(summary, "rows", home / SUMMARY))
     comparisons = _rows(summary, "comparisons", home / SUMMARY)
     if any(REQUIRED - row.keys() for row in rows):
-        raise _malformed(home / SUMMARY, f"a row needs {', '.join(sorted(REQUIRED))}")
+        raise _format_error(home / SUMMARY, f"a row needs {', '.join(sorted(REQUIRED))}")
     lock = _document(home / LOCK, lambda text: parse_yaml(text)[0]) if (home / LOCK).is_file() else {}
     try:
         verdict = Verdict.from_dict(summary["verdict"]) if summary.get("verdict") else None
         groups = _rows(summary, "groups", home / SUMMARY)
         by_place = tuple((heading(Place.of(row), " · "), GroupScores.from_dict(row)) for row in groups)
     except (KeyError, TypeError, ValueError) as error:
-        raise _malformed(home / SUMMARY, f"its verdict or its groups cannot be read: {error!r}") from None
+        raise _format_error(home / SUMMARY, f"its verdict or its groups cannot be read: {error!r}") from None
     return ResultFolder(
         home,
         rows,
@@ -151,7 +151,7 @@ def _exhibits(paths: Iterable[Path]) -> tuple[Exhibit, ...]:
 def _rows(content: Mapping[str, Any], part: str, path: Path) -> tuple[Row, ...]:
     rows = content.get(part, [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise _malformed(path, f"'{part}' is not a list of objects")
+        raise _format_error(path, f"'{part}' is not a list of objects")
     return tuple(rows)
 
 
@@ -161,13 +161,13 @@ def _document(path: Path, parse: Callable[[str], Any] | None = None) -> dict[str
         text = path.read_text(encoding="utf-8")
         content = parse_json(text, str(path)) if parse is None else parse(text)
     except ValueError as error:
-        raise _malformed(path, str(error)) from None
+        raise _format_error(path, str(error)) from None
     if not isinstance(content, dict):
-        raise _malformed(path, "it does not hold an object of names and values")
+        raise _format_error(path, "it does not hold an object of names and values")
     return content
 
 
-def _malformed(path: Path, why: str) -> InputError:
+def _format_error(path: Path, why: str) -> InputError:
     return InputError(
         "I318", f"{path.name} does not have the structure that recassay writes: {why}", where=str(path),
         hint="write it again with recassay run or recassay score -o",
@@ -303,7 +303,7 @@ def tables(folder: ResultFolder, form: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class SettingResults:
-    """Scores and comparison on one data set, split and seed under one design, without values per user."""
+    """Scores and comparison on one data set, split, seed and design (which items are ranked), no values per user."""
 
     place: Place
     scores: Scores
@@ -311,7 +311,7 @@ class SettingResults:
 
 
 def parts(folder: ResultFolder) -> Iterator[SettingResults]:
-    """Yield the results for each data set, split, seed and design of a folder, in the order of its rows."""
+    """Yield the results for each data set, split, seed and design (which items are ranked), in row order."""
     for results in result_grids(folder.rows, folder.comparisons):
         for design in dict.fromkeys(design for grid in results.grids for design in grid.designs):
             scores = _scores(results, design, folder)

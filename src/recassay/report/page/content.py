@@ -76,7 +76,7 @@ def verdict_content(verdict: Verdict, groups: Sequence[ResultGrids], unit: str =
 
 
 def _metric_row(metric: str, design: str, leads: Sequence[Lead], verdict: Verdict) -> dict[str, Any]:
-    """Return the row of one metric and design: which systems lead, by how much, and how often significantly.
+    """Return the row of a metric and design (items ranked): who leads, by how much, how often significantly.
 
     If the verdict is another without the users or ties that a finding names, no lead counts as established.
     """
@@ -138,7 +138,7 @@ def metric_parts(metric: str) -> tuple[str, str]:
 
 
 def mean_cell(grid: Grid, system: str, design: str) -> dict[str, Any]:
-    """Return the mean of a system under a design: texts, difference to the best mean, and its position on a bar.
+    """Return the mean of a system under a design (items ranked): texts, difference to the best, position on a bar.
 
     The difference is None for the best system itself, and if no system is best. The bar begins at 0 and ends at the
     largest mean or bound under the design; positions on it are in percent.
@@ -176,7 +176,10 @@ def informative(grid: Grid, *designs: str) -> list[tuple[str, str, bool, str]]:
 
 
 def reordered(grid: Grid) -> dict[str, str]:
-    """Return ``{design: Kendall's tau as text}`` of the designs that order the systems unlike the first design."""
+    """Return ``{design: Kendall's tau as text}`` of the designs that order the systems unlike the first design.
+
+    A design says which items are ranked as candidates; tau is between its order and that of the first.
+    """
     moved = [design for design in grid.designs if grid.higher_is_better is not None and not grid.same_order(design)]
     return {design: wording.number(grid.agreement(design), 2) for design in moved}
 
@@ -228,7 +231,9 @@ def design_sentences(grid: Grid) -> list[str]:
 
 
 def _other_leader(grid: Grid, design: str) -> str:
-    """Return a phrase that names the leaders under a design other than the first.
+    """Return a phrase that names the systems with the best mean under a design other than the first.
+
+    A design says which items are ranked as candidates.
 
     If it was tested, the phrase also says whether the first of them is significantly better than the leader under the
     first design.

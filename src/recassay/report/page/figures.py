@@ -82,7 +82,7 @@ def cell(value: Any, *, exact: bool) -> tuple[str, str]:
 
 
 def means(grid: Grid, design: str) -> Exhibit:
-    """Return a chart of the means of all systems under one design, best first, with their intervals."""
+    """Return a chart of the means of all systems under one design (which items are ranked), best first."""
     return _dots(
         f"means-{grid.metric}-{design}",
         f"{grid.metric} by system",
@@ -149,7 +149,10 @@ def systems(verdict: Verdict, groups: Sequence[ResultGrids]) -> Exhibit | None:
 
 
 def ranks(grid: Grid) -> Exhibit:
-    """Return a heat map of the rank of every system under every design; the longer axis is vertical."""
+    """Return a heat map of the rank of every system under every design (which items are ranked).
+
+    The longer axis is vertical.
+    """
     sign = 1 if grid.higher_is_better else -1
     rows = []
     for system in grid.systems:

@@ -134,7 +134,10 @@ def decision_table(scores: ScoreSet, decision: Decision, form: str) -> str:
 
 
 def shares_frame(contests: Mapping[str, SuddenDeath]) -> pl.DataFrame:
-    """Return a row per contest, system and cut-off: the share of users won, and its interval."""
+    """Return a row per result of Sudden Death, system and cut-off: the share of users won, and its interval.
+
+    The system that shows a user the first relevant item wins the user. ``contests`` maps names to results.
+    """
     named = [contest.summary().with_columns(contest=pl.lit(name)) for name, contest in contests.items()]
     return pl.concat(named, how="diagonal_relaxed")
 
@@ -289,7 +292,9 @@ def _friedman(test: Friedman) -> str:
 
 
 def bars(groups: Sequence[Sequence[str]], system: str) -> str:
-    """Return a bar for each group of systems that contains ``system``, and a blank for each other, in columns.
+    """Return a bar for each group of systems that contains ``system``, and a blank for each other group, in columns.
+
+    The groups are those that Nemenyi's test does not tell apart.
 
     >>> [bars((("a", "b"), ("b", "c")), name) for name in "abc"]
     ['│  ', '│ │', '  │']
@@ -311,7 +316,7 @@ def consistency_tables(consistency: Consistency, unit: str = "user") -> Renderab
     )  # fmt: skip
     parts: list[RenderableType] = [
         Terminal(table(rows[:MAX_ROWS], fields, title="Agreement of system orders")),
-        *_more(rows, "rows"),
+        *_note_on_more(rows, "rows"),
     ]
     swaps = sorted(map(vars, consistency.swaps), key=lambda swap: -swap["share"])
     if swaps:
@@ -320,7 +325,7 @@ def consistency_tables(consistency: Consistency, unit: str = "user") -> Renderab
             name("setting"), Field("lead_a", "lead", wording.difference),
             Field("lead_b", "reversed", wording.difference), share("share", "in resamples", 0),
         )  # fmt: skip
-        parts += [Text(), Terminal(table(swaps[:MAX_ROWS], fields)), *_more(swaps, "swaps")]
+        parts += [Text(), Terminal(table(swaps[:MAX_ROWS], fields)), *_note_on_more(swaps, "swaps")]
     note = (
         f"Kendall's tau-b of the two orders, with its interval over {consistency.resamples:,} resamples of users. A "
         f"swap is certain if both leads occur in {wording.percent(consistency.level)} of the resamples."
@@ -340,7 +345,7 @@ def consistency_summary(consistency: Consistency) -> RenderableType:
     return Group(words(text), Text())
 
 
-def _more(rows: Sequence[object], what: str) -> Iterator[Text]:
+def _note_on_more(rows: Sequence[object], what: str) -> Iterator[Text]:
     if len(rows) > MAX_ROWS:
         yield words(f"{len(rows) - MAX_ROWS:,} more {what}: --json or -o lists all", "dim")
 

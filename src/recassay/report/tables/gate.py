@@ -23,7 +23,7 @@ DOCUMENT, COMMENT, TESTS = "gate.json", "gate.md", "gate.xml"
 
 
 def headline(gate: Gate) -> str:
-    """Return the verdict as a sentence that names what decided it."""
+    """Return the verdict of the gate as a sentence that names the criteria, or suspicions, that decided it."""
     at = [one for one in gate.criteria if one.verdict == gate.verdict]
     named = wording.series(list(dict.fromkeys(one.name for one in at))) if at else ""
     needed = [one.needed for one in at]
@@ -39,7 +39,7 @@ def headline(gate: Gate) -> str:
 
 
 def sentence(criterion: Criterion) -> str:
-    """Return how a criterion came out, with its numbers."""
+    """Return a sentence that says whether the candidate passes a criterion of the gate, with its numbers."""
     limit = not criterion.rule.startswith("loses")
     against = "" if limit else f", the baseline {wording.number(criterion.against)}"
     bounds = wording.interval(criterion.low, criterion.high)
@@ -52,7 +52,7 @@ def sentence(criterion: Criterion) -> str:
 
 
 def gate_table(gate: Gate) -> ResultTable:
-    """Return a row per criterion."""
+    """Return a table with a row per criterion of the gate: verdict, numbers, and what is required."""
     rows = [{**row, "group": row["group"] or "all"} for row in gate.to_dict()["criteria"]]
     fields = [
         name("verdict"),

@@ -256,14 +256,14 @@ def _text(cell: Cell, column: Column, width: int) -> Text:
     if cell_len(shown) > width and column.kind == "system":
         shown = shorten(shown, width)
     elif cell_len(shown) > width and column.kind == "name" and " " not in shown:
-        shown = _wrapped(shown, width)
+        shown = _lines_of_name(shown, width)
     return Text.assemble((printable(cell.head), "bold"), shown, style=STYLES.get(cell.style, cell.style))
 
 
-def _wrapped(name: str, width: int) -> str:
+def _lines_of_name(name: str, width: int) -> str:
     """Return a name such as that of a metric in lines of at most ``width`` if it can be broken at brackets and commas.
 
-    >>> _wrapped("ndcg(gain='exp2',discount='jk')@10", 20)
+    >>> _lines_of_name("ndcg(gain='exp2',discount='jk')@10", 20)
     "ndcg(gain='exp2',\\ndiscount='jk')@10"
     """
     lines = [""]

@@ -147,13 +147,13 @@ def read_document(path: str | Path, *, quick: bool = False) -> Document:
             hint="make the file readable, or give another",
         ) from None
     except UnicodeDecodeError:
-        raise _broken(path, "its bytes are not UTF-8 text") from None
+        raise _unreadable_error(path, "its bytes are not UTF-8 text") from None
     except YamlError as error:
-        raise _broken(path, str(error)) from None
+        raise _unreadable_error(path, str(error)) from None
     if not isinstance(content, dict) or root is None:
-        raise _broken(path, "its top level must be a mapping of keys to values")
+        raise _unreadable_error(path, "its top level must be a mapping of keys to values")
     if strange := next((key for key in content if not isinstance(key, str)), None):
-        raise _broken(path, f"the key {strange!r} is not text")
+        raise _unreadable_error(path, f"the key {strange!r} is not text")
     return Document(path, content, dict(_lines(root, (), path)), quick)
 
 
@@ -164,7 +164,7 @@ def _lines(node: yaml.Node, key: Key, path: Path) -> Iterator[tuple[Key, int]]:
             label, line = str(name.value), name.start_mark.line + 1
             inner = (*key, label)
             if label in seen:
-                raise _broken(path, f"line {line}: the key {label} is repeated")
+                raise _unreadable_error(path, f"line {line}: the key {label} is repeated")
             seen.add(label)
             yield inner, line
             yield from _lines(value, inner, path)
@@ -174,7 +174,7 @@ def _lines(node: yaml.Node, key: Key, path: Path) -> Iterator[tuple[Key, int]]:
             yield from _lines(value, (*key, number), path)
 
 
-def _broken(path: Path, why: str) -> UsageError:
+def _unreadable_error(path: Path, why: str) -> UsageError:
     return UsageError(
         "U131",
         f"the study does not parse: {why}",

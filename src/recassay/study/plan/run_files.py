@@ -74,7 +74,7 @@ class RunFiles:
 
     def at(self, cell: StudyCell) -> RunFile:
         """Return the run file for a data set, split, fold and seed."""
-        text = self._filled(data=cell.dataset, split=cell.split, fold=cell.fold, seed=cell.seed)
+        text = self._path_with(data=cell.dataset, split=cell.split, fold=cell.fold, seed=cell.seed)
         return RunFile(self.folder / text, text, self.columns.get(cell.dataset, {}))
 
     def sources(self) -> list[Path]:
@@ -112,7 +112,7 @@ class RunFiles:
             for seed in seeds
         ]
         home = Path(glob.escape(str(self.folder)))
-        missing = [place for place in places if not glob.glob(str(home / _pattern(self._filled(**place))))]
+        missing = [place for place in places if not glob.glob(str(home / _pattern(self._path_with(**place))))]
         if missing:
             where = ", ".join(
                 f"{name} {value}" if isinstance(value, int) else value for name, value in missing[0].items()
@@ -120,11 +120,11 @@ class RunFiles:
             raise InputError(
                 "I109",
                 f"{system} lacks {len(missing)} of {len(places)} run files, the first for {where}",
-                where=str(self.folder / self._filled(**missing[0])),
+                where=str(self.folder / self._path_with(**missing[0])),
                 hint="write it: recassay split LOG -o DIR has the training log of every fold, under its number",
             )
 
-    def _filled(self, **place: str | int) -> str:
+    def _path_with(self, **place: str | int) -> str:
         known = {name: file_name(str(value)) for name, value in place.items()}
         return PLACE.sub(lambda match: known.get(match[1], match[0]), self.text)
 

@@ -76,7 +76,7 @@ def score_streams(
 
 
 def _row(outcomes: Outcomes, key: Key, metric: Metric, column: Values | None) -> Summary:
-    """Return the row of a system under a metric.
+    """Return the row of a system under a metric: its mean over scored events, with counts.
 
     ``column`` has the value at each event; it is None for a metric of many lists together, such as coverage.
     """
@@ -206,7 +206,7 @@ def _comparison_row(row: Row, correction: str, alpha: float) -> Row:
 
 
 def stream_findings(played: Mapping[str, Outcomes], plan: StreamPlan) -> tuple[Finding, ...]:
-    """Return findings about drift alarms and about unscored events; ``played`` maps each system to its outcomes."""
+    """Return warnings (findings) on drift alarms and unscored events; ``played`` maps each system to its outcomes."""
     unscored = [found for outcomes in played.values() for found in unscored_findings(outcomes)]
     watched = ((one, made_of(one, plan.over_time).column) for one in played.values())
     drift = [found for one, column in watched for found in drift_findings(one, column, plan.detectors)]

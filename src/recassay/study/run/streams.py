@@ -333,7 +333,7 @@ def protocol_exhibits(by_cell: Mapping[StudyCell, Played], plan: StreamPlan, dat
                 if is_bounded(under, metric, plan)
             }
             if compared:
-                yield _paired(
+                yield _pairs_exhibit(
                     declared(compared, correction=plan.study.compare.correction),
                     metric,
                     suffix + (f"-{number + 1}" if number else ""),
@@ -348,7 +348,7 @@ def _by_system(by_protocol: Mapping[str, Played]) -> dict[str, dict[str, Outcome
     return {system: under for system, under in found.items() if len(under) > 1}
 
 
-def _paired(table: pl.DataFrame, metric: str, suffix: str) -> Exhibit:
+def _pairs_exhibit(table: pl.DataFrame, metric: str, suffix: str) -> Exhibit:
     return Exhibit(
         f"protocols-{_slug(metric)}{suffix}",
         f"{metric} of each system under the protocols",

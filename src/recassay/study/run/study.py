@@ -166,9 +166,9 @@ def build_lock(plan: AnyPlan, logs: Mapping[str, Interactions]) -> dict[str, Any
         "quick": plan.document.quick,
         "versions": versions(),
         "data": [_data(plan, name, log) for name, log in logs.items()],
-        "filters": [_named(step) for step in plan.filters],
-        "splits": [_named(split) for split in plan.splits],
-        "protocol": _named(plan.protocol),
+        "filters": [_name_and_parameters(step) for step in plan.filters],
+        "splits": [_name_and_parameters(split) for split in plan.splits],
+        "protocol": _name_and_parameters(plan.protocol),
         "models": {system.name: _system(system) for system in plan.systems},
         "designs": {str(one): {} if isinstance(one, str) else dataclasses.asdict(one) for one in plan.designs},
         "metrics": {
@@ -180,7 +180,7 @@ def build_lock(plan: AnyPlan, logs: Mapping[str, Interactions]) -> dict[str, Any
         **({"smallest_group": study.smallest_group} if study.by or study.by_item else {}),
         "judge": study.judge.model_dump(),
         "compare": study.compare.model_dump(),
-        "experiments": [_named(experiment) for experiment in plan.experiments],
+        "experiments": [_name_and_parameters(experiment) for experiment in plan.experiments],
         "parameters": dict(study.parameters),
         **({"plugins": plugins} if study.plugins else {}),
         **(_stream_entries(plan) if isinstance(plan, StreamPlan) else {}),
@@ -194,7 +194,9 @@ def _stream_entries(plan: StreamPlan) -> dict[str, Any]:
     tune = study.tune and study.tune.model_dump() | {"metric": study.tune.metric or plan.over_time, "tried": tried}
     return {
         "protocols": {
-            name: _named(several[0]) if len(several) == 1 else [_named(one) for one in several]
+            name: _name_and_parameters(several[0])
+            if len(several) == 1
+            else [_name_and_parameters(one) for one in several]
             for name, several in plan.protocols.items()
         },
         "over_time": study.over_time.model_dump() | {"metric": study.over_time.metric or plan.over_time},
@@ -296,7 +298,7 @@ def _data(plan: AnyPlan, name: str, log: Interactions) -> dict[str, Any]:
         "sequences": data.sequences,
         "item_features": data.items,
         "item_columns": dict(data.items_columns),
-        "splits": [_named(split) for split in plan.own_splits.get(name, ())],
+        "splits": [_name_and_parameters(split) for split in plan.own_splits.get(name, ())],
     }
     return {
         "name": name,
@@ -310,7 +312,7 @@ def _data(plan: AnyPlan, name: str, log: Interactions) -> dict[str, Any]:
     }
 
 
-def _named(thing: Named) -> dict[str, Any]:
+def _name_and_parameters(thing: Named) -> dict[str, Any]:
     return {"name": thing.name, **thing.parameters}
 
 

@@ -55,7 +55,7 @@ NO_INTERVALS = Uncertainty(None)
 
 @dataclass(frozen=True, eq=False)
 class StudyScores:
-    """The scores of all systems under one design, on one fold or over all folds.
+    """The scores of all systems under one design (which items are ranked), on one fold or over all folds.
 
     ``design_rows`` have the numbers that only designs have, by (system, metric); they are empty for ranked lists. If
     units are not users, ``users`` holds the user of every unit. ``times`` are the times of units that have one.
@@ -115,7 +115,7 @@ class StudyScores:
 def pool_folds(
     folds: Sequence[StudyScores], how: Uncertainty, *, metrics: Mapping[str, Metric], threads: int | None = None
 ) -> StudyScores:
-    """Return the scores of the same systems over several folds.
+    """Return the scores of the same systems over several folds, under one design (which items are ranked).
 
     The value of a user who is tested in several folds is the mean over these folds, weighted by the user's weight in
     each of them (1 unless the metric has weights). The mean is then over all users. A metric without values per user
@@ -162,7 +162,7 @@ def pool_folds(
 
 
 def _pooled_marks(folds: Sequence[Scores], places: Sequence[NDArray[np.int64]], size: int) -> dict[str, Marks] | None:
-    """Return ``{system: marks}``: a bit mask per user of the findings that name the user in any fold.
+    """Return ``{system: marks}``: a bit mask per user of the findings (warnings) that name the user in any fold.
 
     ``places`` has, for each fold, the indices of its users among all ``size`` users. None if a fold has no marks.
     """
@@ -242,6 +242,7 @@ def judge_fold(
 ) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
     """Return ({design: scores of all systems on one fold}, findings about all designs together).
 
+    A design says which items are ranked as candidates, and findings are warnings about results.
     ``runs`` maps each system to its ranked lists. A dry run computes no intervals and variances.
     ``remember(system, parts, compute)`` returns the result of one system: a stored one that depends on the same
     ``parts``, or ``compute()``. The parts of a result that cannot be stored are None.
@@ -277,7 +278,7 @@ def judge_fold(
 def _score_lists(
     plan: Plan, fold: Fold, runs: Mapping[str, Run], uncertainty: Uncertainty, threads: int | None, remember: Remember
 ) -> Scores:
-    job, truth = _job(plan, fold, threads)
+    job, truth = _scoring_job(plan, fold, threads)
     texts, features = _metric_texts(job.metrics), None if fold.items is None else fold.items.fingerprint
     parts = None if texts is None else ("lists", texts, fold.fingerprint, str(plan.protocol), features)
     judged = {name: remember(name, parts, functools.partial(job.judge, run, truth)) for name, run in runs.items()}
@@ -300,7 +301,7 @@ def judge_item_groups(
     Each of ``memberships`` says which items are in which group, by one column of the table of items; there is a result
     for each.
     """
-    job, truth = _job(plan, fold, threads)
+    job, truth = _scoring_job(plan, fold, threads)
     found = [ItemGroups.of(job, truth, one) for one in memberships]
     for groups in found:
         for name, run in runs.items():
@@ -308,7 +309,7 @@ def judge_item_groups(
     return tuple(found)
 
 
-def _job(plan: Plan, fold: Fold, threads: int | None) -> tuple[Job, Truth]:
+def _scoring_job(plan: Plan, fold: Fold, threads: int | None) -> tuple[Job, Truth]:
     """Return the job that scores ranked lists on a fold as ``ra.score`` does, and the truth of the fold."""
     truth = plan.protocol.truth(fold)
     job = score_job(

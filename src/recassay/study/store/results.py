@@ -81,12 +81,12 @@ class Results:
         )
 
     def summary(self) -> pl.DataFrame:
-        """Return a table with a row per system, design, metric and fold; fold ``all`` is the result over all folds."""
+        """Return a row per system, design (items ranked), metric and fold; fold ``all`` is that over all folds."""
         rows = [{name: value for name, value in row.items() if name != "parameters"} for row in self.rows]
         return pl.DataFrame([{**row, "fold": str(row["fold"])} for row in rows], infer_schema_length=None)
 
     def at_least(self, severity: str) -> bool:
-        """Return whether any finding has this severity or a higher one."""
+        """Return whether any finding (warning about results) has this severity or a higher one."""
         return any(severe(row["severity"], severity) for row in self.findings)
 
     def document(self) -> dict[str, Any]:
