@@ -140,7 +140,10 @@ def _pairs(noun: str, judged: pl.Series | None, listed: pl.Series | None) -> Ite
         return
     unknown = _unknown(judged, listed), _unknown(listed, judged)
     for fold_case in (False, True) if rewritten else (True,):
-        here = _joined(unknown[0], listed, fold_case), _joined(judged, unknown[1], fold_case)
+        here = (
+            _pairs_equal_when_cleaned(unknown[0], listed, fold_case),
+            _pairs_equal_when_cleaned(judged, unknown[1], fold_case),
+        )
         pairs = pl.concat(here).unique().sort("judged", "listed")
         least = LETTERS * min(part.len() for part in unknown if part.len()) if fold_case and pairs.height else 1
         if pairs.height >= least:
@@ -156,7 +159,7 @@ def _unknown(ids: pl.Series, to: pl.Series) -> pl.Series:
     return ids.filter(pl.Series(rows_in_table(ids, to) < 0, dtype=pl.Boolean))
 
 
-def _joined(judged: pl.Series, listed: pl.Series, fold_case: bool) -> pl.DataFrame:
+def _pairs_equal_when_cleaned(judged: pl.Series, listed: pl.Series, fold_case: bool) -> pl.DataFrame:
     """Return pairs of different ids of truth and run that are equal without blanks, quotes and leading zeros.
 
     With ``fold_case`` letter case is ignored too.

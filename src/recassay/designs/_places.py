@@ -30,7 +30,7 @@ NEGLIGIBLE = 1e-17  # a probability that does not matter
 EQUAL = 1e-9  # relative variance of masses below which they count as equal
 
 
-def _rules() -> tuple[Float, Float]:
+def _gauss_rules() -> tuple[Float, Float]:
     """Return nodes and weights of Gauss rules for sums over 0..h-1: a row per block size h, a column per node.
 
     The nodes are the zeros of the polynomial of degree NODES that is orthogonal on the h points (Chebyshev). They are
@@ -62,7 +62,7 @@ def _rules() -> tuple[Float, Float]:
     return (size - 1) / 2 + x * size / 2, size / total
 
 
-BLOCK_NODES, BLOCK_WEIGHTS = _rules()
+BLOCK_NODES, BLOCK_WEIGHTS = _gauss_rules()
 UNIT_NODES = BLOCK_NODES[-1] / (SMALLEST << (SIZES - 1))
 UNIT_SCALE = 1 / np.array([np.prod([a - b for b in UNIT_NODES if b != a]) for a in UNIT_NODES])
 

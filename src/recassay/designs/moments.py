@@ -92,7 +92,7 @@ def credit_moments(
     found = {}
     for family in Family.each(design, groups, credits):
         weightings = [
-            _weighting(standings, groups, credit, family.relevant, apart) for credit in family.credits.values()
+            _credit_weights(standings, groups, credit, family.relevant, apart) for credit in family.credits.values()
         ]
         share = np.stack([own for own, _, _ in weightings], axis=1)
         mean, second = credit_sums(
@@ -130,7 +130,7 @@ def random_and_best(
                 found[heading] = random / family.relevant, np.ones(random.size)
             else:
                 norm = np.maximum(credit.norm(family.relevant), 1e-300)
-                found[heading] = random / norm, _best(credit, family.relevant, table, family.limit) / norm
+                found[heading] = random / norm, _best_credit_sums(credit, family.relevant, table, family.limit) / norm
     return found
 
 
@@ -217,13 +217,13 @@ def sampled_values(
 
 
 def _states_per_step(groups: TargetSets, ranks: int) -> Float:
-    """Return, for each group, about how many states :func:`_joint.joint_moments` keeps at each step."""
+    """Return, for each group, about how many states (numbers of candidates passed) a step of joint_moments keeps."""
     sampled = groups.drawn < groups.pool
     return np.where(sampled, np.minimum(ranks, 10 * np.sqrt(groups.drawn) + 1), 1.0)
 
 
 def _ties_are_long(groups: TargetSets, ranks: int) -> Bool:
-    """Return, for each group, whether positions within ties cost more steps than joint moments without ties."""
+    """Return, for each group, whether positions within ties cost more steps than all else in joint_moments."""
     positions = np.add.reduceat(np.append(groups.tied + 1.0, 0.0), groups.offsets[:-1])
     steps = positions * np.minimum(ranks, groups.drawn + 1)
     return np.asarray(steps > groups.relevant * _states_per_step(groups, ranks) ** 2)
@@ -235,7 +235,7 @@ def _candidates_in_reach(groups: TargetSets, ranks: int) -> Float:
 
 
 def _ties_take_too_long(groups: TargetSets, ranks: int) -> Bool:
-    """Return, for each group, whether ties of several relevant items take too many steps for joint moments."""
+    """Return, for each group, whether ties of several relevant items would take joint_moments too many steps."""
     steps = np.where(groups.ties > 0, (groups.ties + 1) * (_candidates_in_reach(groups, ranks) + 1) ** 2, 0.0)
     return np.asarray(np.maximum.reduceat(np.append(steps, 0.0), groups.offsets[:-1]) > _joint.WORK)
 
@@ -252,7 +252,7 @@ def _has_cheap_variance(groups: TargetSets, ranks: int) -> Bool:
     return np.asarray(work <= STEPS)
 
 
-def _weighting(
+def _credit_weights(
     standings: Standings, groups: TargetSets, credit: Credit, relevant: Int64, apart: bool
 ) -> tuple[Float, Float, Bool]:
     """Return (share, norm, unequal): how the credits of a metric are weighed in each group of relevant items.
@@ -278,7 +278,7 @@ def _weighting(
     return share, np.where(total > 0, total, np.nan), unequal
 
 
-def _best(credit: Credit, relevant: Int64, table: Float, limit: Int64) -> Float:
+def _best_credit_sums(credit: Credit, relevant: Int64, table: Float, limit: Int64) -> Float:
     """Return, for each group, the sum of credits if its relevant items have the top ranks.
 
     The sum is not divided by the norm. ``relevant`` is the number of relevant items ranked together, ``table`` is the

@@ -181,7 +181,7 @@ def group_items(standings: Standings, design: Design, short: Short, whole: Float
     """Return the result of :func:`target_sets`, without a check of the standings (ranks of relevant items)."""
     query = row_groups(standings.offsets)
     order, bins = np.arange(query.size), np.zeros(query.size, np.int64)
-    above, tied, pool, number = _counts(standings, design, query)
+    above, tied, pool, number = _candidate_counts(standings, design, query)
     if design.bins:
         bins = standings.percentiles[design.bins].bin.astype(np.int64)
         order = np.lexsort((order, bins, query))
@@ -201,7 +201,7 @@ def group_items(standings: Standings, design: Design, short: Short, whole: Float
     sets = sizes.astype(np.float64) if design.relevant == "1R" else np.ones(heads.size)
     of_one_bin = sets_in_bins(design, of_bin, sizes) if whole is None else whole
     weight = sets / of_one_bin[of_bin] / np.count_nonzero(of_one_bin) if design.bins else sets
-    ties = _ties(standings, order, offsets) if design.bins or apart else standings.tie_relevant
+    ties = _other_items_in_tie(standings, order, offsets) if design.bins or apart else standings.tie_relevant
     level = None
     if design.with_replacement:
         base = design.base
@@ -226,7 +226,7 @@ def sets_in_bins(design: Design, of_bin: Int64, sizes: Int64) -> Float:
     return np.bincount(of_bin, weights=sets, minlength=design.bins).astype(np.float64)
 
 
-def _counts(standings: Standings, design: Design, query: Int64) -> tuple[Float, Float, Float, Int64]:
+def _candidate_counts(standings: Standings, design: Design, query: Int64) -> tuple[Float, Float, Float, Int64]:
     """Return (above, tied, pool, number) for each relevant item; ``query`` has the query of each.
 
     The first three are the numbers of candidates ranked above it, tied with it, and in all, or their total masses if
@@ -245,7 +245,10 @@ def _counts(standings: Standings, design: Design, query: Int64) -> tuple[Float, 
 
 
 def candidates(standings: Standings, design: Design) -> Int64:
-    """Return, for each query, how many different candidates the design can draw: none of popularity 0 by popularity."""
+    """Return, for each query, how many different candidates the design can draw.
+
+    If it draws by popularity, candidates of popularity 0 do not count.
+    """
     base = base_in(standings, design)
     if design.n is None or design.by == "uniform" or design.with_replacement or base not in standings.pool_masses:
         return standings.pool[base]
@@ -253,15 +256,15 @@ def candidates(standings: Standings, design: Design) -> Int64:
 
 
 def base_in(standings: Standings, design: Design) -> str:
-    """Return the name of the set of items in the standings that a design takes candidates from.
+    """Return the key in the standings of the counts for a design: the set of items that it takes candidates from.
 
-    A design that takes all candidates ranks among the items that the user has seen too, if the protocol says so.
+    For a design that takes all candidates, the set includes the items that the user has seen, if the protocol says so.
     """
     seen_too = SEEN_TOO.get(design.base, "")
     return seen_too if design.n is None and seen_too in standings.pool else design.base
 
 
-def _ties(standings: Standings, order: Int64, offsets: Int64) -> Int32:
+def _other_items_in_tie(standings: Standings, order: Int64, offsets: Int64) -> Int32:
     """Return, for each relevant item of a query, how many others of its group have the same score.
 
     ``order`` are the pairs sorted by group (query and bin), and group g is ``order[offsets[g]:offsets[g + 1]]``.

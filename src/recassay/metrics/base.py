@@ -140,13 +140,14 @@ class Metric(Named):
         return NoFormula(self.no_formula)
 
     def resolve(self, statistics: TruthStatistics) -> Metric:
-        """Return the metric with parameters filled in that depend on the data, such as the truth's largest grade."""
+        """Return the metric with its data-dependent parameters set, such as the largest grade, from ``statistics``."""
         return self
 
     def prepare(self, statistics: TruthStatistics, context: Context) -> None:
         """Raise if the metric cannot be computed on this truth with this context; called once, before any list is read.
 
-        A truth may be larger than memory, so ``statistics`` are numbers that add up over users.
+        ``statistics`` are numbers that add up over users, since a truth may be larger than memory; ``context`` has the
+        training log and other data.
         """
         self.require(self.needed, context)
         if self.needs_whole_log and context.train is not None and context.train.whole is not None:
@@ -182,7 +183,7 @@ class Metric(Named):
             )
 
     def bind(self, lookup: ContextLookup) -> object:
-        """Return what this metric needs besides a block of lists; the metric reads it later as ``lists.bound(self)``.
+        """Return data of any kind that this metric needs besides lists; it reads them later as ``lists.bound(self)``.
 
         It is called once per run, on one thread, before any block is judged.
         """

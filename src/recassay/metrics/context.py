@@ -85,13 +85,17 @@ class ContextLookup:
     def train_items(self) -> Recoding:
         """Return the recoding from the run's items to items of the training log; raise I406 if none matches."""
         ids = self.train.item_vocabulary.stored_ids
-        return self._checked(Recoding.between(self.alignment.run.vocabulary, ids), "I406", "training log", ids)
+        return self._with_matches_checked(
+            Recoding.between(self.alignment.run.vocabulary, ids), "I406", "training log", ids
+        )
 
     @functools.cached_property
     def feature_rows(self) -> Recoding:
         """Return the recoding from the run's items to items with features; raise I407 if none matches."""
         ids = self.features.items
-        return self._checked(Recoding.between(self.alignment.run.vocabulary, ids), "I407", "item features", ids)
+        return self._with_matches_checked(
+            Recoding.between(self.alignment.run.vocabulary, ids), "I407", "item features", ids
+        )
 
     @functools.cached_property
     def train_users(self) -> Int32:
@@ -117,7 +121,7 @@ class ContextLookup:
         codes = np.arange(self.train.n_items, dtype=np.int32)
         return Recoding.between(self.train.item_vocabulary, self.features.items)(codes)
 
-    def _checked(self, recoding: Recoding, code: str, what: str, ids: pl.Series) -> Recoding:
+    def _with_matches_checked(self, recoding: Recoding, code: str, what: str, ids: pl.Series) -> Recoding:
         """Return a recoding of items; if it matches no item of the run, raise the error with this ``code``.
 
         For a run of only some users the error is stored, not raised, since the other users may match. ``what`` names

@@ -84,7 +84,7 @@ class Credit:
         return self.parts_at(ranges(0, np.diff(offsets)))
 
     def parts_at(self, place: Int64) -> Float:
-        """Return the factor of each item by ``part``, from ``place``, the number of relevant items ranked above it."""
+        """Return the factor of each relevant item (see :meth:`parts`) with ``place`` relevant items ranked above it."""
         if self.part == "each":
             return np.ones(place.shape)
         return np.asarray(place == 0 if self.part == "first" else place + 1, np.float64)

@@ -41,7 +41,7 @@ class RatingDeviation(UnitMetric):
             )
 
     def _errors(self, lists: AlignedBlock) -> tuple[Values, Values]:
-        """Return the number of predicted ratings of each query, and the error of each judged item in a list.
+        """Return (counts, errors): numbers of predicted ratings, per query, and errors, per judged item in a list.
 
         The error is prediction minus rating. An error that is not finite is set to 0 and not counted.
         """

@@ -47,7 +47,7 @@ ORDERS = 2_000  # resamples of users for that
 
 @dataclass(frozen=True, eq=False)
 class RankTables:
-    """The values that estimators assign to sampled ranks.
+    """The estimate of each metric of the full rank that each estimator gives for each sampled rank.
 
     ``tables[metric, estimator]`` has a row per pool size and a column per sampled rank from 1. ``pools`` are the
     distinct numbers of candidates, ascending. A metric is a sum of components (functions of the rank);

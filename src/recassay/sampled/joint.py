@@ -187,13 +187,13 @@ def _count_distributions(above: Float, pool: int, sample: int, *, replace: bool)
     ``above[i]`` need not be whole, and hypergeometric without.
     """
     logs = readonly(gammaln(np.arange(max(pool, sample) + 2) + 1.0))
-    found: Float = _fill(readonly(np.clip(above, 0.0, pool)), pool, sample, replace, logs)
+    found: Float = _fill_distributions(readonly(np.clip(above, 0.0, pool)), pool, sample, replace, logs)
     found /= found.sum(axis=1, keepdims=True)  # cancels the rounding of logarithms of large factorials
     return found
 
 
 @njit(nogil=True, cache=True)
-def _fill(above: Float, pool: int, sample: int, replace: bool, logs: Float) -> Float:
+def _fill_distributions(above: Float, pool: int, sample: int, replace: bool, logs: Float) -> Float:
     found, probs = np.zeros((above.size, sample + 1)), np.zeros(sample + 2)
     for row in range(above.size):
         first, last = hit_probabilities(above[row], float(pool), sample, replace, sample, logs, probs)
@@ -223,7 +223,7 @@ def polynomial_values(last: int, degrees: int) -> Float:
     [[1.0, 1.224745, 0.707107], [1.0, 0.0, -1.414214], [1.0, -1.224745, 0.707107]]
     """
     half = last // 2 + 1
-    left = _from_edge(last, readonly(np.exp(log_edge_values(last, degrees))), half).T
+    left = _polynomials_from_edge(last, readonly(np.exp(log_edge_values(last, degrees))), half).T
     right: Float = (left[: last + 1 - half] * _signs(degrees))[::-1]
     return np.concatenate([left, right])
 
@@ -237,7 +237,7 @@ def coefficients(last: int, degrees: int, credit: Float) -> Float:
     [0.333333, 0.408248, 0.235702]
     """
     half = last // 2 + 1
-    left = _from_edge(last, readonly(np.exp(log_edge_values(last, degrees))), min(credit.size, half))
+    left = _polynomials_from_edge(last, readonly(np.exp(log_edge_values(last, degrees))), min(credit.size, half))
     found: Float = left @ credit[: left.shape[1]]
     if credit.size > half:
         mirrored = left[:, last + 1 - credit.size : last + 1 - half]
@@ -250,7 +250,7 @@ def _signs(degrees: int) -> Float:
 
 
 @njit(nogil=True, cache=True)
-def _from_edge(last: int, edges: Float, places: int) -> Float:
+def _polynomials_from_edge(last: int, edges: Float, places: int) -> Float:
     """Return the values of polynomials on the points 0..last: a row per polynomial, a column per point.
 
     Only the first ``places`` points, at most up to the middle, are computed. ``edges[k]`` is the value of polynomial k

@@ -228,10 +228,10 @@ def two_weight_probabilities(
 ) -> tuple[int, int, float, float, float]:
     """Fill ``chances[x]`` with the probability that x candidates above an item are drawn, by weight and none twice.
 
-    It is computed as if there were only two different weights: ``gap`` of ``pool`` candidates are above, with the total
-    weight ``load``; all have the total weight ``mass``. Only x below ``most`` are computed. Return the first and the
-    last x computed, mean and variance of x, and the time at which ``q`` arrivals are expected; ``time`` is a lower
-    bound of it.
+    A draw takes candidates in proportion to their weights. It is computed as if there were only two different weights:
+    ``gap`` of ``pool`` candidates are above, with the total weight ``load``; all have the total weight ``mass``. Only x
+    below ``most`` are computed. Return the first and the last x computed, mean and variance of x, and the time at which
+    ``q`` arrivals are expected; ``time`` is a lower bound of it.
 
     Every candidate arrives after an exponential time with its weight as the rate; the first q to arrive are the sample.
     Given exactly q arrivals, the number above has about the variance of a product of two normal densities. A binomial

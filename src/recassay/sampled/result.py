@@ -215,7 +215,7 @@ class SystemOrder:
 
         ``level`` is the confidence of the interval.
         """
-        low, high = _bounds(self.resampled, level)
+        low, high = _percentile_bounds(self.resampled, level)
         columns = zip(self.systems, self.mean, self.deviation, low, high, strict=True)
         names = ("system", "mean", "sd_draws", "low", "high")
         return [dict(zip(names, (row[0], *map(float, row[1:])), strict=True)) for row in columns]
@@ -236,7 +236,7 @@ class SystemOrder:
         """
         tau_a, tau_b = kendall_taus(self.mean, full.mean)
         resampled, _ = kendall_taus(self.resampled, full.resampled)
-        low, high = _bounds(resampled[:, None], level)
+        low, high = _percentile_bounds(resampled[:, None], level)
         agree = (pair_signs(self.resampled) == pair_signs(full.resampled)).all(axis=1)
         return {
             "tau_a": float(tau_a), "tau_b": float(tau_b), "low": float(low[0]), "high": float(high[0]),
@@ -284,10 +284,10 @@ def stable_from(sizes: Sequence[int], same: Sequence[bool], is_same: Callable[[i
     return high
 
 
-def _bounds(values: Float, level: float) -> Float:
-    """Return two rows: the percentiles of each column that enclose its middle ``level`` (0.95: 2.5 % and 97.5 %).
+def _percentile_bounds(values: Float, level: float) -> Float:
+    """Return a row of lower and a row of upper percentiles, which enclose the middle ``level`` of each column.
 
-    Rows of ``values`` are resamples.
+    For 0.95 they are the percentiles 2.5 and 97.5. Rows of ``values`` are resamples.
     """
     found: Float = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return found

@@ -58,7 +58,7 @@ class ExactSum:
         return _nearest(self.quanta, ONE)
 
     def __truediv__(self, other: ExactSum) -> float:
-        """Return the quotient, rounded once; NaN on division by 0.
+        """Return the quotient of two exact sums as a float, rounded once; NaN on division by 0.
 
         >>> ExactSum.of([0.5, 1.5]) / ExactSum.of([3.0]), ExactSum.of([1.0]) / ExactSum()
         (0.6666666666666666, nan)
@@ -159,7 +159,7 @@ class GroupSums:
         return sums
 
     def add(self, rows: Int64, other: GroupSums) -> None:
-        """Add the groups of ``other`` to the groups numbered ``rows`` of this object.
+        """Add the counts and sums of group i of ``other`` to group ``rows[i]`` of this object, for all i.
 
         A number may occur only once in ``rows``.
         """

@@ -139,7 +139,7 @@ def intervals(
     >>> float(low[0].round(6)), float(high[0].round(6))
     (0.217118, 0.897882)
     """
-    method = _resolve(method, values.shape[0])
+    method = _resolved_method(method, values.shape[0])
     options = ResamplingOptions(seed, resamples, threads, progress)
     if method not in _RESAMPLING or not is_remembering():
         return _bounds_of_columns(values, weights, method, level, options)
@@ -187,7 +187,7 @@ def is_analytic(method: str, units: int) -> bool:
     >>> is_analytic("bootstrap", 100), is_analytic("bootstrap", 100_000), is_analytic("normal", 100)
     (False, True, True)
     """
-    return _resolve(method, units) not in _RESAMPLING
+    return _resolved_method(method, units) not in _RESAMPLING
 
 
 def normal(column: ColumnInfluence, level: float) -> Bounds:
@@ -279,7 +279,7 @@ METHODS: dict[str, Callable[[ColumnInfluence, float], Bounds]] = {
 _RESAMPLING = ("bca", "percentile")
 
 
-def _resolve(method: str, units: int) -> str:
+def _resolved_method(method: str, units: int) -> str:
     """Return the method that ``bootstrap`` stands for with this number of units; another method itself."""
     return method if method != "bootstrap" else "bca" if units <= LARGE else "abc"
 

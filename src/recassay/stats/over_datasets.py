@@ -96,13 +96,13 @@ def exact_p(ranks: Float) -> float:
         orders, repeats = np.unique(orders, axis=0, return_counts=True)
         if len(sums) * len(orders) > MOST_SUMS:
             return math.nan
-        sums, chance = _added(sums, chance, orders, repeats / repeats.sum(), powers)
+        sums, chance = _sums_after_block(sums, chance, orders, repeats / repeats.sum(), powers)
     spread, observed = (sums**2).sum(axis=1), int((doubled.sum(axis=0) ** 2).sum())
     return min(1.0, float(chance[spread >= observed].sum()))
 
 
-def _added(sums: Int64, chance: Float, orders: Int64, shares: Float, powers: Int64) -> tuple[Int64, Float]:
-    """Return the possible sorted rank sums after one more block, and their probabilities.
+def _sums_after_block(sums: Int64, chance: Float, orders: Int64, shares: Float, powers: Int64) -> tuple[Int64, Float]:
+    """Return (sums, chances): the possible sorted rank sums after one more block, and their probabilities.
 
     ``sums`` (n, systems) and ``chance`` (n) are the possible rank sums before it and their probabilities. ``orders``
     are the ranks that a block can give, ``shares`` their probabilities, and ``powers`` encode a row of rank sums as one

@@ -170,7 +170,7 @@ def _mix(x):  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always")
-def _count(counts, lane, draws, state, units):  # type: ignore[no-untyped-def]
+def _count_draws(counts, lane, draws, state, units):  # type: ignore[no-untyped-def]
     """Draw ``draws`` of ``units`` units at random and add to ``counts[u, lane]`` how often unit u was drawn.
 
     ``state`` seeds the draws. One 64-bit word gives two draws.
@@ -185,7 +185,7 @@ def _count(counts, lane, draws, state, units):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _add(columns, j, start, times, sums, r):  # type: ignore[no-untyped-def]
+def _add_drawn_units(columns, j, start, times, sums, r):  # type: ignore[no-untyped-def]
     """Add the units ``start``, ``start + 1``, ... to the sums of column j, each as often as it was drawn.
 
     ``times[i, lane]`` is how often unit ``start + i``, whose value is ``columns[j, start + i]``, was drawn in resample
@@ -222,16 +222,16 @@ def bootstrap_block(columns, n, draws, first, key, sums):  # type: ignore[no-unt
             for lane in range(LANES):
                 state = _mix(_mix(key + np.uint64(first + r + lane) * _GOLDEN) + np.uint64(chunk) * _GOLDEN)
                 if size == CHUNK:  # a constant number of units turns the multiplication into a shift
-                    _count(counts, lane, draws[r + lane, chunk], state, np.uint64(CHUNK))
+                    _count_draws(counts, lane, draws[r + lane, chunk], state, np.uint64(CHUNK))
                 else:
-                    _count(counts, lane, draws[r + lane, chunk], state, np.uint64(size))
+                    _count_draws(counts, lane, draws[r + lane, chunk], state, np.uint64(size))
             for tile in range(0, size, TILE):
                 wide = min(TILE, columns.shape[1] - start - tile)
                 for i in range(wide):
                     for lane in range(LANES):
                         times[i, lane] = counts[tile + i, lane]
                 for j in range(columns.shape[0]):
-                    _add(columns, j, start + tile, times[:wide], sums, r)
+                    _add_drawn_units(columns, j, start + tile, times[:wide], sums, r)
 
 
 @njit(nogil=True, cache=True)

@@ -32,7 +32,7 @@ def join_scorings(scorings: Iterable[tuple[str, ScoreSet]]) -> ScoreSet:
         for place, scores in own:
             at = next((other for other in sheets if _are_joined(sheets[other], scores, other, place)), None)
             if at is not None:
-                sheets[at] = _joined(sheets[at], scores, f"{sources[at]} and {name}")
+                sheets[at] = _join_systems(sheets[at], scores, f"{sources[at]} and {name}")
                 continue
             clashing = place in sheets and place.dataset != GIVEN
             if clashing or (place.dataset == GIVEN and place in {other._replace(dataset=GIVEN) for other in sheets}):
@@ -97,7 +97,7 @@ def _how_truths_differ(one: Scores, other: Scores) -> str:
     return f"{alone[0]} are only in the first, {alone[1]} only in the second"
 
 
-def _joined(one: Scores, other: Scores, where: str) -> Scores:
+def _join_systems(one: Scores, other: Scores, where: str) -> Scores:
     """Return the systems of two scorings as one set of scores, by the metrics that both have.
 
     Raise U109 if both have a system of the same name with different values, U204 if their metrics do not fit; ``where``

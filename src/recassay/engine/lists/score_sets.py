@@ -219,7 +219,7 @@ def _scores_of_place(
     for (system,), own in part.partition_by(SYSTEM, as_dict=True, maintain_order=True).items():
         at = units.search_sorted(own[UNIT]).to_numpy()
         for metric in present:
-            value, weight = _pooled(own, metric, at, units.len(), powers[metric])
+            value, weight = _pooled_by_user(own, metric, at, units.len(), powers[metric])
             per_unit[str(system), metric] = value
             if not np.isin(weight, (0.0, 1.0)).all() or (weight[~np.isnan(value)] != 1).any():
                 weights[str(system), metric] = weight
@@ -231,7 +231,7 @@ def _scores_of_place(
     return Scores(units, systems, tuple(present), per_unit, weights, rows)
 
 
-def _pooled(rows: pl.DataFrame, metric: str, at: Any, size: int, power: float) -> tuple[Values, Values]:
+def _pooled_by_user(rows: pl.DataFrame, metric: str, at: Any, size: int, power: float) -> tuple[Values, Values]:
     """Return the value and the weight of each of ``size`` users under a metric, pooled over the rows of the user.
 
     A user has a row per fold, or per event of a stream. ``at`` is the position of each row's user, and ``power`` the

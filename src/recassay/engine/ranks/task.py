@@ -103,7 +103,7 @@ class RankingTask:
         past = train if revealed is None else train.concat(revealed)
         _refuse_repeated_pairs(past, test)
         users = np.unique(test.users)
-        labels, bin_counts = _labels(fold, tuple(dict.fromkeys(bins)), equal_mass, bins_from)
+        labels, bin_counts = _item_labels(fold, tuple(dict.fromkeys(bins)), equal_mass, bins_from)
         cut = {"equal_mass": equal_mass, "bins_from": bins_from}
         as_usual = {"equal_mass": False, "bins_from": "all"}
         item = np.lexsort((np.arange(train.n_items), *labels[::-1])).astype(np.int32)
@@ -113,7 +113,7 @@ class RankingTask:
         begins = np.flatnonzero(np.append(True, (inside[:, 1:] != inside[:, :-1]).any(axis=0))[: item.size])
         tested = inside[0, begins] == 0
         liked = test.liked(relevant_from)
-        relevant, low = _pairs(test, liked), _pairs(test, ~liked)
+        relevant, low = _distinct_pairs(test, liked), _distinct_pairs(test, ~liked)
         rated = np.setdiff1d(low, relevant, assume_unique=True)
         seen = _all_pairs(past) if mask_seen else np.empty(0, np.int64)
         return cls(
@@ -164,7 +164,10 @@ class RankingTask:
 
     @functools.cached_property
     def everyone(self) -> Int32:
-        """Return the users whom means can include, queried or not: all of the log, or those with training events."""
+        """Return the codes of the users whom means can include: all of the log, or only those with training events.
+
+        Some of them may have no query.
+        """
         known = np.diff(self.train.by_user[0]) > 0
         return np.flatnonzero(known if "population" in self.how else np.ones_like(known)).astype(np.int32)
 
@@ -255,7 +258,7 @@ class RankingTask:
         return found
 
 
-def _labels(
+def _item_labels(
     fold: Fold, bins: tuple[int, ...], equal_mass: bool, bins_from: Literal["training", "all"]
 ) -> tuple[Int64, tuple[int, ...]]:
     """Return a table of labels with a column per item, and the numbers of bins that were kept.
@@ -296,7 +299,7 @@ def _bins_of_mass(counts: Int64, m: int) -> Int64:
     return np.asarray(np.minimum(m * (np.cumsum(counts) - counts) // total, m - 1), np.int64)
 
 
-def _pairs(log: Interactions, rows: Bool) -> Int64:
+def _distinct_pairs(log: Interactions, rows: Bool) -> Int64:
     """Return the distinct (user, item) pairs of the rows in a mask, ascending, each pair encoded as one number."""
     return np.unique(log.users[rows].astype(np.int64) * max(log.n_items, 1) + log.items[rows])
 
@@ -310,8 +313,8 @@ def _all_pairs(log: Interactions) -> Int64:
 def _places_by_query(pairs: Int64, users: Int32, place: Int32) -> PlacesByQuery:
     """Return, for each query user, the positions in score rows of the items in the user's ``pairs``.
 
-    ``pairs`` are ascending (user, item) pairs as :func:`_pairs` encodes them, and ``place`` is the position of each
-    item in score rows.
+    ``pairs`` are ascending (user, item) pairs as :func:`_distinct_pairs` encodes them, and ``place`` is the position of
+    each item in score rows.
     """
     width = max(place.size, 1)
     lows, highs = (np.searchsorted(pairs, (users.astype(np.int64) + step) * width) for step in (0, 1))

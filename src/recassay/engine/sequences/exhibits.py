@@ -50,7 +50,7 @@ def item_frequency(fold: SequenceFold, generated: Systems) -> Exhibit:
     [(1, 0.666..., 'training'), (2, 0.333..., 'training'), (1, 1.0, 'mine')]
     """
     counts = {TRAINING: fold.counts}
-    counts |= {name: shown.sum(axis=0) for name, shown in _shown(fold, generated).items()}
+    counts |= {name: shown.sum(axis=0) for name, shown in _recommendation_counts(fold, generated).items()}
     parts = [_ranked_shares(of_item).with_columns(system=pl.lit(name)) for name, of_item in counts.items()]
     return Exhibit(
         name="item-frequency",
@@ -84,7 +84,7 @@ def item_counts(fold: SequenceFold, generated: Systems) -> Exhibit:
     """
     original = fold.counts + np.bincount(fold.test.items, minlength=fold.n_items)
     counts = {ORIGINAL: original.astype(np.float64)}
-    counts |= {name: shown.mean(axis=0) for name, shown in _shown(fold, generated).items()}
+    counts |= {name: shown.mean(axis=0) for name, shown in _recommendation_counts(fold, generated).items()}
     ranks = _spaced_ranks(original.size)
     places = np.argsort(-original, kind="stable")[ranks - 1]
     items = fold.test.item_vocabulary.decode(places.astype(np.int32)).cast(pl.String)
@@ -145,7 +145,7 @@ def sequence_sizes(fold: SequenceFold) -> Exhibit:
     )
 
 
-def _shown(fold: SequenceFold, generated: Systems) -> dict[str, Int64]:
+def _recommendation_counts(fold: SequenceFold, generated: Systems) -> dict[str, Int64]:
     """Return for each system an array (seeds, items): how often each item was recommended."""
     return {
         name: np.stack([np.bincount(run.items[run.items >= 0], minlength=fold.n_items) for run in runs])
@@ -252,7 +252,7 @@ def by_position(
 
 
 def _values_by_position(known: SequenceContext, made: Generated, metric: SequenceMetric, threads: int | None) -> Values:
-    """Return the values of a metric by position (n sequences, k), or (1, k) for a metric of all lists together.
+    """Return a table (n sequences, k) of the values of a metric by position; (1, k) for a metric of all lists together.
 
     ``known`` is the fold and other data that metrics read, and ``made`` the generated sequences. Raise U181 for a
     metric that is not a sum over positions.

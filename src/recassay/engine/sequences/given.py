@@ -68,7 +68,7 @@ class GivenData:
         """
         for name in USED_BY:
             if getattr(self, name) is not None and not _is_used(name, metrics):
-                raise _unused(name, metrics)
+                raise _unused_data_error(name, metrics)
         features = None if self.items is None else read_items(self.items, columns=self.columns)
         primitive = None
         if self.primitive is not None:
@@ -98,11 +98,11 @@ def primitive_items(primitive: Any, fold: SequenceFold, length: int, *, threads:
             raise _unusable(f"its sequences have {generated.k} items, but a metric needs {length}")
         return generated.items
     if isinstance(primitive, Sequence | np.ndarray | pl.Series) and not isinstance(primitive, bytes):
-        return _codes(list(primitive), fold)
+        return _item_codes(list(primitive), fold)
     raise _unusable(f"a {type(primitive).__name__} is neither a list of ids nor a recommender")
 
 
-def _codes(ids: list[Any], fold: SequenceFold) -> Int32:
+def _item_codes(ids: list[Any], fold: SequenceFold) -> Int32:
     """Return the item codes of ids given by the user; -1 for an item that is in no sequence."""
     known = fold.train.item_vocabulary.stored_ids
     if not ids:
@@ -133,7 +133,7 @@ def _is_used(name: str, metrics: Mapping[str, SequenceMetric]) -> bool:
     return any(getattr(metric, parameter, "") == value for metric in metrics.values())
 
 
-def _unused(name: str, chosen: Mapping[str, SequenceMetric]) -> UsageError:
+def _unused_data_error(name: str, chosen: Mapping[str, SequenceMetric]) -> UsageError:
     """Return the error for data that were given, by their ``name``, and that no chosen metric uses."""
     metric, parameter, value = USED_BY[name]
     near = [heading for heading, one in chosen.items() if hasattr(one, parameter)]
@@ -159,7 +159,7 @@ def generated_by_system(fold: SequenceFold, generated: Systems) -> dict[str, lis
                 f"'{name}' generated twice with seed {run.seed}",
                 hint="name the systems in a dict of name to generated sequences",
             )
-        runs.append(_checked(fold, name, run))
+        runs.append(_checked_sequences(fold, name, run))
     if not by_system:
         raise InputError(
             "I361",
@@ -183,25 +183,27 @@ def _systems_with_names(generated: Systems, fold: SequenceFold) -> Iterator[tupl
     if isinstance(generated, Mapping):
         named: Iterable[tuple[str | None, Any]] = generated.items()
     else:
-        named = ((None, runs) for runs in ([generated] if isinstance(generated, Generated) else _iterated(generated)))
+        named = (
+            (None, runs) for runs in ([generated] if isinstance(generated, Generated) else _checked_iterable(generated))
+        )
     for name, runs in named:
         is_table = isinstance(runs, str | Path) or hasattr(runs, "columns")
         read = read_generated(runs, name, fold) if is_table and name is not None else runs
-        for run in [read] if isinstance(read, Generated) else _iterated(read):
+        for run in [read] if isinstance(read, Generated) else _checked_iterable(read):
             if not isinstance(run, Generated):
                 raise wrong_noun(run, "generated sequences")
             yield run.name if name is None else name, run
 
 
-def _iterated(values: Iterable[Any]) -> Iterable[Any]:
+def _checked_iterable(values: Iterable[Any]) -> Iterable[Any]:
     """Return the values; raise U124 if they are a text, or not iterable."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise wrong_noun(values, "generated sequences")
     return values
 
 
-def _checked(fold: SequenceFold, name: str, run: Generated) -> Generated:
-    """Return generated sequences under a name, as arrays that compiled code can read, after a check of every number."""
+def _checked_sequences(fold: SequenceFold, name: str, run: Generated) -> Generated:
+    """Return the generated sequences of a system, renamed ``name``, after a check of every number against the fold."""
     items, n = np.asarray(run.items), len(fold.test)
     why = why_no_items(items, (n, max([1, *items.shape[1:2]])), fold.n_items)
     if not why and (run.chances.shape != items.shape or run.surprise.shape != (n,)):

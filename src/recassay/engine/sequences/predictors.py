@@ -206,7 +206,10 @@ class DirectPredictor:
     threads: int | None = None
 
     def follow(self, prefixes: Prefixes, how: str, uniforms: Float) -> Next:
-        """Return what :meth:`RowPredictor.follow` does; the model cannot draw without repeats."""
+        """Return an item after each prefix, and its probability, as :meth:`RowPredictor.follow` does.
+
+        ``how`` is "argmax" or "sample": the model cannot draw without repeats.
+        """
 
         def next_items(last: Int32, steps: Int64, some: slice) -> Int32:
             if how == "argmax":
@@ -223,7 +226,10 @@ class DirectPredictor:
         )
 
     def item_probabilities(self, test: Sequences) -> Float:
-        """Return what :meth:`RowPredictor.item_probabilities` does; the model reads only the last items."""
+        """Return the probability of each item but the first of each sequence, given the items before it.
+
+        The model reads only the last few of these. The result is one array, sequence after sequence.
+        """
         position = _positions(test)
         at, probabilities = np.flatnonzero(position), np.empty(np.count_nonzero(position))
 
@@ -285,7 +291,7 @@ def surprisal(probabilities: Float) -> Float:
 
 
 def surprise(predictor: Predictor, test: Sequences) -> Float:
-    """Return, per sequence, the sum over its items except the first of -log2 P(item given the items before it)."""
+    """Return, for each sequence, the sum of -log2 P(item given the items before it) over all items but the first."""
     return np.add.reduceat(surprisal(predictor.item_probabilities(test)), test.offsets[:-1] - np.arange(len(test)))
 
 
@@ -328,7 +334,7 @@ def check_probabilities(
 
 
 def _positions(test: Sequences) -> Int64:
-    """Return the position of every item in its sequence, from 0."""
+    """Return the position, from 0, of every item in its sequence, one sequence after the other."""
     numbers = row_groups(test.offsets)
     positions: Int64 = np.arange(numbers.size) - test.offsets[numbers]
     return positions

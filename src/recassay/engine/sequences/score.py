@@ -191,7 +191,7 @@ def _assemble(
 ) -> Scores:
     """Return the scores of all systems, with intervals; the values of a system are means over its seeds.
 
-    ``judged`` has the results of each system, one per seed, and ``gaps`` are findings to add.
+    ``judged`` has the results of each system, one per seed, and ``gaps`` are findings (remarks on the data) to add.
     """
     columns = {
         (name, heading): values if len(runs) == 1 else np.mean([run.values[heading] for run in runs], axis=0)

@@ -64,11 +64,11 @@ def read_seeds(seeds: Any, train: Sequences, items: TableSource = None) -> Seeds
     [[0, 1]]
     """
     ids = train.item_vocabulary.stored_ids
-    frame, features = _columns(_frame(seeds), items)
+    frame, features = _item_and_feature_columns(_seed_table(seeds), items)
     if not frame.height:
         raise InputError("I361", "there are no seeds", hint=_such_as(ids))
     codes, sets, labels = _fitting_items(frame, features, ids, items)
-    users, user_vocabulary = _users(frame, train)
+    users, user_vocabulary = _user_codes(frame, train)
     times: Any = None
     if TIMESTAMP in frame.columns:
         kind = np.int64 if frame[TIMESTAMP].dtype.is_integer() else np.float64
@@ -90,7 +90,7 @@ def read_seeds(seeds: Any, train: Sequences, items: TableSource = None) -> Seeds
     return Seeds(sequences, frame.select(columns).rename({ITEM: "seed_item_id"}, strict=False), tuple(sets))
 
 
-def _frame(seeds: Any) -> pl.DataFrame:
+def _seed_table(seeds: Any) -> pl.DataFrame:
     """Return the seeds as a table, with the names that the user gave to columns of items and features."""
     if isinstance(seeds, str | int):
         seeds = [seeds]
@@ -110,7 +110,7 @@ def _frame(seeds: Any) -> pl.DataFrame:
     return read_table(seeds, "seeds")
 
 
-def _columns(frame: pl.DataFrame, items: TableSource) -> tuple[pl.DataFrame, list[str]]:
+def _item_and_feature_columns(frame: pl.DataFrame, items: TableSource) -> tuple[pl.DataFrame, list[str]]:
     """Return the seeds with their item column, if any, as item_id, and which of their columns are features.
 
     Raise I201 if there are other columns and none of them is an item, and I361 if there is a table ``items`` of
@@ -160,7 +160,7 @@ def _fitting_items(
             having = rows_in_table(pl.Series([value]), ids) if name == ITEM else members[name].get(str(value), [])
             fitting = np.intersect1d(fitting, having).astype(np.int32)
         if not fitting.size:
-            raise _no_item(row, number.size, frame.height, members, ids)
+            raise _no_item_error(row, number.size, frame.height, members, ids)
         if fitting.size > 1:
             sets.append(fitting)
             labels.append(", ".join(f"{name}={value}" for name, value in row.items()) or "any item")
@@ -168,7 +168,7 @@ def _fitting_items(
     return codes, sets, labels
 
 
-def _no_item(
+def _no_item_error(
     row: dict[str, Any], alike: int, seeds: int, members: dict[str, dict[str, Any]], ids: pl.Series
 ) -> InputError:
     """Return the error for a seed that no item fits.
@@ -189,7 +189,7 @@ def _such_as(ids: pl.Series) -> str:
     return f"seeds are items of the training sequences, such as {', '.join(map(repr, ids.head(3)))}"
 
 
-def _users(frame: pl.DataFrame, train: Sequences) -> tuple[Int32, Vocabulary]:
+def _user_codes(frame: pl.DataFrame, train: Sequences) -> tuple[Int32, Vocabulary]:
     """Return the user code of each seed, and the vocabulary of users with those that ``train`` does not have."""
     known = train.user_vocabulary.stored_ids
     if USER in frame.columns:
@@ -232,10 +232,10 @@ class SetSeeds:
         if single.size:
             table[single] = self.predictor.rows(histories.take(single))
         for row in np.flatnonzero(number >= 0):
-            table[row] = self._mean(histories.take(np.array([row])), self.sets[number[row]])
+            table[row] = self._mean_over_items(histories.take(np.array([row])), self.sets[number[row]])
         return table
 
-    def _mean(self, history: Histories, members: Int32) -> Float:
+    def _mean_over_items(self, history: Histories, members: Int32) -> Float:
         """Return the mean of the probabilities after a history whose first item is each of ``members`` in turn."""
         fitted = self.predictor.fitted
         if isinstance(fitted, SamplesNext) and history.items.size > fitted.memory:

@@ -24,7 +24,7 @@ Words = NDArray[np.uint64]
 
 
 @njit(nogil=True, inline="always")
-def _apart(
+def _item_distance(
     masks: Words, feature_offsets: Int64, feature_codes: Int32, table: Float, cosine: bool, one: int, other: int
 ) -> float:
     """Return the distance of items ``one`` and ``other``, from ``table`` if it is not empty, else from their features.
@@ -67,7 +67,7 @@ def expected_distance(
             for above in range(place):
                 if skip and is_empty_set(feature_offsets, rows[top + above]):
                     continue
-                apart = _apart(
+                apart = _item_distance(
                     masks, feature_offsets, feature_codes, table, cosine, rows[top + above], rows[top + place]
                 )
                 near[place] += discount[0] * gain[top + above]
@@ -109,7 +109,7 @@ def profile_distance(
                 pairs += 1
                 if liked != items[place]:
                     other = profile_rows[liked]
-                    away += _apart(masks, feature_offsets, feature_codes, table, cosine, rows[place], other)
+                    away += _item_distance(masks, feature_offsets, feature_codes, table, cosine, rows[place], other)
             if pairs:
                 total += away / pairs
                 counted += 1

@@ -98,13 +98,13 @@ class Calibration(WithAspects, ListMetric):
         first, last = (np.where(known, profiles[np.where(known, users + past, 0)], 0) for past in (0, 1))
         out = np.empty(lists.size)
         for begin, end in blocks(lists.size, max(1, CELLS // max(features.names.len(), 1))):
-            p = _taste(features, first[begin:end], last[begin:end], profile_rows, np.empty(0))
-            q = _taste(features, offsets[begin:end], offsets[begin + 1 : end + 1], rows, weight)
+            p = _feature_distribution(features, first[begin:end], last[begin:end], profile_rows, np.empty(0))
+            q = _feature_distribution(features, offsets[begin:end], offsets[begin + 1 : end + 1], rows, weight)
             out[begin:end] = divergence(p, q, self.divergence, self.alpha)
         return out
 
 
-def _taste(features: Features, starts: Int64, stops: Int64, rows: Int32, weight: Values) -> Values:
+def _feature_distribution(features: Features, starts: Int64, stops: Int64, rows: Int32, weight: Values) -> Values:
     """Return the mean distribution over features (queries, features) of some items of each query; rows sum to 1.
 
     The items of query q are ``rows[starts[q]:stops[q]]``, as row numbers in the table of features, with the weights

@@ -62,17 +62,19 @@ class SubtopicRecall(ListMetric):
         counted = np.ones(rows.size, np.bool_)
         if self.relevant_only:
             counted = relevant_places(lists, self.k, self.relevant_from)
-        n_found = _distinct(features, offsets, rows, counted)
+        n_found = _distinct_features(features, offsets, rows, counted)
         n_all = np.full(lists.size, float(features.names.len()))
         if self.denominator == "relevant":
             relevant = lists.truth.gains[lists.truth_rows] >= self.relevant_from
-            n_all = _distinct(features, lists.truth_offsets, lookup.truth_feature_rows[lists.truth_rows], relevant)
+            n_all = _distinct_features(
+                features, lists.truth_offsets, lookup.truth_feature_rows[lists.truth_rows], relevant
+            )
         if self.relevant_only:
             n_all[lists.relevant(self.relevant_from) == 0] = 0.0
         return ratio(n_found, n_all)
 
 
-def _distinct(features: Features, offsets: Int64, rows: Int32, counted: Bool) -> Values:
+def _distinct_features(features: Features, offsets: Int64, rows: Int32, counted: Bool) -> Values:
     """Return the number of different features among the counted items of each list.
 
     The rows of list q are ``rows[offsets[q]:offsets[q + 1]]``.
@@ -218,13 +220,13 @@ class ERRIA(Satisfying, IntentMetric):
             return np.minimum(ratio(self.gained(lists, gains, discount), self.best(lists, gains, discount)), 1.0)
         gain = self.weighted(lists, gains, discount)
         if self.normalise == "most":
-            gain = gain / self._most()
+            gain = gain / self._largest_value()
         return gain
 
-    def _most(self) -> float:
-        """Return the value of a list whose items all have the highest grade and every aspect; endless without k.
+    def _largest_value(self) -> float:
+        """Return the value of a list of k items (endless without k) that all have the highest grade and every aspect.
 
-        >>> round(ERRIA(k=1000, scale=1.0)._most() - ERRIA(scale=1.0)._most(), 12)
+        >>> round(ERRIA(k=1000, scale=1.0)._largest_value() - ERRIA(scale=1.0)._largest_value(), 12)
         0.0
         """
         assert self.scale is not None

@@ -25,8 +25,8 @@ UnlistedPolicy = Literal["absent", "tied"]
 def with_unlisted(lists: AlignedBlock) -> AlignedBlock:
     """Return a block in which each list is followed by the judged items that it does not hold, all of them tied.
 
-    A block that was cut at a depth left out marks only in lists at least that deep. Whatever is appended to these lists
-    is beyond every cut-off.
+    If the block has only the first rows of lists, up to some depth, judged items further down count as not held; what
+    is appended for them is beyond every cut-off.
     """
     rows, offsets = lists.truth_rows, lists.truth_offsets
     missed = lists.truth.gains[rows] >= 0
