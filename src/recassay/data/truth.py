@@ -136,7 +136,7 @@ class Truth(Displayable):
 
     @property
     def about(self) -> dict[str, Any]:
-        """Return the record of the truth in results: its fingerprint and the numbers of users and judged items."""
+        """Return what results record: ``fingerprint`` of the truth, and numbers of ``users`` and ``judged`` items."""
         return {"fingerprint": self.fingerprint, "users": self.queries.len(), "judged": int(self.items.size)}
 
     def take(self, which: NDArray[np.integer]) -> Truth:

@@ -208,7 +208,7 @@ class Evidence:
         return (high - low) * self._largest(a, b) / self.pair[a, b, metric].n
 
     def comparisons(self, control: str | None = None) -> list[dict[str, Any]]:
-        """Return a row per pair of arms and metric: both differences, bounds, number of units, and two p-values.
+        """Return a row per pair of arms and metric: the fields of :class:`Difference`, and two p-values.
 
         With ``control`` only the other arms minus this one are compared. ``p_adjusted`` has Holm's correction over all
         rows, ``p`` has none. Bounds and p-values are valid however often one looks at them.

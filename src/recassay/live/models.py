@@ -91,9 +91,10 @@ class ModelSums:
         }
 
     def comparisons(self, limits: Mapping[str, tuple[float, float]], alpha: float) -> list[dict[str, Any]]:
-        """Return a row per pair of models and metric: counts, signed McNemar, mean difference and its bounds.
+        """Return a row per pair of models and metric, with the mean ``difference`` and its bounds ``low`` and ``high``.
 
-        Signed McNemar is McNemar's chi-square over all interactions, positive if the first model is ahead. ``limits``
+        The other keys are those of :meth:`_counts`; ``signed`` is McNemar's chi-square over all interactions, positive
+        if the first model is ahead. ``limits``
         are the smallest and largest value of metrics; without them a metric has no bounds. The bounds hold at every
         look with probability 1 - ``alpha``. A p-value would hold at a single look only, so there is none.
         """

@@ -66,7 +66,7 @@ class Notifier:
             self.say(f"--notify: {self._said or 'posted'}")
 
     def status(self) -> dict[str, Any]:
-        """Return how many decisions were not accepted yet, how many tries failed, and why the last try failed."""
+        """Return the numbers of ``undelivered`` decisions and of ``failures``, and the last ``problem`` ("": none)."""
         undelivered = len(self._sent) - len(self._accepted)
         return {"undelivered": undelivered, "failures": self.failures, "problem": self.problem}
 

@@ -87,7 +87,11 @@ class Watched:
 
     @property
     def comparisons(self) -> list[dict[str, Any]]:
-        """Return each pair of arms under each metric, with bounds and p-values that hold however often one looks."""
+        """Return a row per pair of arms and metric, with bounds and p-values that hold however often one looks.
+
+        The keys are ``metric``, the arms ``a`` and ``b``, ``n`` (units), ``difference`` (a minus b), ``adjusted``,
+        ``low``, ``high``, ``p`` and ``p_adjusted``.
+        """
         return self.watcher.tally.evidence.comparisons(self.watcher.settings.control)
 
     @property
@@ -97,7 +101,7 @@ class Watched:
 
     @property
     def decisions(self) -> list[dict[str, Any]]:
-        """Return a row for each rule whose claim has been established."""
+        """Return a row for each decided rule: when its claim was established, with the difference and bound then."""
         return list(self.watcher.tally.evidence.decisions.values())
 
     @cached_property
@@ -106,7 +110,7 @@ class Watched:
         return Findings(diagnose("live", **self.facts()))
 
     def facts(self) -> dict[str, Any]:
-        """Return the counts and numbers about the events that the checks examine."""
+        """Return by name the numbers about events and arms that the checks of :attr:`findings` examine."""
         watcher, tally = self.watcher, self.watcher.tally
         newest = max(tally.last.values(), default=0)
         # rules compare arms of exposures, and never see models that are judged on interactions

@@ -95,7 +95,11 @@ class Server:
         self.number, self.published = self.number + 1, time.monotonic()
 
     def health(self) -> dict[str, Any]:
-        """Return a dict that says whether results are fresh, sources can be read and decisions were posted."""
+        """Return a dict that says whether results are fresh, sources can be read and decisions were posted.
+
+        ``status`` is "ok", or the first problem: starting, stale, waiting (for a source) or not notified. The others
+        are ``seconds since commit``, a dict per source in ``sources``, and ``notify`` (None without a webhook).
+        """
         age = time.monotonic() - self.published if self.number else None
         sources = [source.status(wall_clock()) for source in self.sources]
         notify = self.notify.status() if self.notify else None

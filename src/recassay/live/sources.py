@@ -65,7 +65,11 @@ class Source:
         """Close the source; by default there is nothing to close."""
 
     def status(self, now: int) -> dict[str, Any]:
-        """Return a dict that says whether events can be read at wall time ``now``, and how long ago they last could."""
+        """Return a dict that says whether events can be read at wall time ``now``, and how long ago they last could.
+
+        Its keys are ``source``, ``state`` (ok, waiting or ended), ``problem``, ``seconds since answer`` and ``seconds
+        since event``.
+        """
         state = "waiting" if self.problem else "ended" if self.at_end else "ok"
         return {
             "source": self.name, "state": state, "problem": self.problem,

@@ -106,7 +106,7 @@ class Filter(Cut):
     def __call__(self, log: Interactions | RemoteLog) -> Any:
         """Return the filtered log; kept rows stay in their order."""
         if not isinstance(log, Interactions):
-            return _filtered_remotely(log, [self])
+            return _filtered_on_cluster(log, [self])
         require_times(log, self.needs, self)
         kept, removed = self.rows(log)
         if not kept.any():
@@ -340,7 +340,7 @@ def apply(log: Interactions | RemoteLog, filters: Filters, items: Features | Non
     """
     parsed = [step if items is None else step.bind(items) for step in REGISTRY.parse_list(filters)]
     if not isinstance(log, Interactions):
-        return _filtered_remotely(log, parsed)
+        return _filtered_on_cluster(log, parsed)
     removed: dict[str, int] = {}
     for step in parsed:
         filtered: Filtered = step(log)
@@ -348,8 +348,8 @@ def apply(log: Interactions | RemoteLog, filters: Filters, items: Features | Non
     return Filtered(log, removed)
 
 
-def _filtered_remotely(log: RemoteLog, filters: list[Filter]) -> Any:
-    """Return what filters leave of a log on a cluster; raise U225 for a filter that changes ratings."""
+def _filtered_on_cluster(log: RemoteLog, filters: list[Filter]) -> Any:
+    """Return a log on a cluster after filters, with the numbers of removed rows; raise U225 if one changes ratings."""
     for step in filters:
         step.remote(log)
         if step.changes_ratings:

@@ -87,14 +87,14 @@ def joined_standings(parts: Sequence[Standings], users: pl.Series) -> Standings:
     without_query = everyone.filter(~everyone.is_in(queries.implode()))
     others = rows_in_table(users.filter(pl.Series(row < 0)), without_query)
 
-    def taken(tables: Sequence[Any], rows: Int64) -> Any:
-        """Return the rows of an array in parts, or of each array of a dict in parts."""
+    def rows_of_parts(tables: Sequence[Any], rows: Int64) -> Any:
+        """Return some rows of the array that the parts ``tables`` make together; for dicts, of each of their arrays."""
         if not isinstance(tables[0], Mapping):
             return np.concatenate(tables)[rows]
-        return {key: taken([table[key] for table in tables], rows) for key in tables[0]}
+        return {key: rows_of_parts([table[key] for table in tables], rows) for key in tables[0]}
 
-    columns = {name: taken([getattr(part, name) for part in parts], pairs) for name in PER_PAIR}
-    columns |= {name: taken([getattr(part, name) for part in parts], rows) for name in PER_QUERY}
+    columns = {name: rows_of_parts([getattr(part, name) for part in parts], pairs) for name in PER_PAIR}
+    columns |= {name: rows_of_parts([getattr(part, name) for part in parts], rows) for name in PER_QUERY}
     bins = [
         {m: {name: getattr(one, name) for name in PER_BIN} for m, one in part.percentiles.items()} for part in parts
     ]
@@ -103,8 +103,8 @@ def joined_standings(parts: Sequence[Standings], users: pl.Series) -> Standings:
         queries=users.filter(pl.Series(row >= 0)),
         offsets=np.append(0, np.cumsum(lengths[rows])),
         **columns,
-        percentiles={m: BinnedStandings(m, **counts) for m, counts in taken(bins, pairs).items()},
-        others=taken([part.others for part in parts], others),
+        percentiles={m: BinnedStandings(m, **counts) for m, counts in rows_of_parts(bins, pairs).items()},
+        others=rows_of_parts([part.others for part in parts], others),
         users=users.len(),
         everyone=users,
     )

@@ -182,7 +182,8 @@ def _walk(
 ) -> dict[str, Any]:
     """Process the rest of the stream with ``player``, write checkpoints to ``file``, and return the final state.
 
-    ``number`` is the number of this copy of the model. ``state`` has what a checkpoint holds besides the player.
+    ``number`` is the number of this copy of the model. ``state`` is the content of a checkpoint: among others, how many
+    events of the stream are ``done`` and their ``digest``.
     """
     done, n_read, total, wanted = state["done"], 0, 0, file.path is not None
     for batch in given.batches():

@@ -69,7 +69,11 @@ class BprmfState(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def score(state: BprmfState, user: int, item: int, known: int, universe: int, row: Float32) -> Any:
-    """Write the score of each item below ``known`` to ``row``; return the result of ``own_score_and_counts``."""
+    """Write the score of each item below ``known`` to ``row``.
+
+    ``item`` is that of the query. Return (its score, (how many of these scores are higher, are equal, are NaN)). Items
+    below ``known`` are learned; others below ``universe`` can be recommended too, below all learned ones.
+    """
     if not state.counts[5]:
         train_before_queries(state)
     factors = np.ones(state.items.shape[1], np.float32)  # the last factor of an item is its bias

@@ -65,10 +65,11 @@ def score_and_count(
 
 @njit(cache=True, nogil=True)
 def score_of(user: Float32, items: Float32, item: int, known: int, universe: int, to_one: bool) -> Any:
-    """Return the score of one item, as :func:`score_and_count` writes it if the item is one of the ``known`` first.
+    """Return the score of one item for a user, as :func:`score_and_count` computes it for the first ``known`` items.
 
-    Other items below ``universe`` can be recommended too, and score ``UNKNOWN_ITEM``. An item from ``universe`` on
-    cannot, and scores NaN.
+    ``user`` are the user's factors, and ``items`` (blocks, factors, items of a block) those of all items. Other items
+    below ``universe`` can be recommended too, and score ``UNKNOWN_ITEM``. An item from ``universe`` on cannot, and
+    scores NaN.
     """
     if item >= known:
         return UNKNOWN_ITEM if item < universe else np.float32(np.nan)

@@ -132,7 +132,7 @@ def make_walk(learn: Any, score: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def own_score_and_counts(row: Scores, item: int, known: int, universe: int) -> tuple[Any, tuple[Any, Any, Any]]:
-    """Return the score of ``item``, and the counts of :func:`compare` over the first ``known`` scores in ``row``.
+    """Return (score of ``item``, (how many of the first ``known`` scores in ``row`` are higher, are equal, are NaN)).
 
     These items have been learned. Other items below ``universe`` can be recommended too, and score ``UNKNOWN_ITEM``. An
     item from ``universe`` on cannot, and scores NaN.

@@ -72,7 +72,11 @@ def _predict(user: int, item: int, state: BiasedState) -> Any:
 
 @njit(cache=True, nogil=True)
 def _score(state: BiasedState, user: int, item: int, known: int, universe: int, row: Float) -> Any:
-    """Write the predicted rating of each item below ``known`` to ``row``; return as ``own_score_and_counts`` does."""
+    """Write the predicted rating of each item below ``known`` to ``row``.
+
+    ``item`` is that of the query. Return (its score, (how many of these scores are higher, are equal, are NaN)). Items
+    below ``known`` are learned; others below ``universe`` can be recommended too, below all learned ones.
+    """
     for other in range(known):
         row[other] = _predict(user, other, state)
     return own_score_and_counts(row, item, known, universe)

@@ -27,7 +27,11 @@ def _count(state: Any, _user: int, item: int, _value: float) -> None:
 
 @njit(cache=True, nogil=True)
 def _copy_scores(state: Any, _user: int, item: int, known: int, universe: int, row: Float) -> Any:
-    """Write the score of each item below ``known`` to ``row``; return the result of ``own_score_and_counts``."""
+    """Write the score of each item below ``known`` to ``row``.
+
+    ``item`` is that of the query. Return (its score, (how many of these scores are higher, are equal, are NaN)). Items
+    below ``known`` are learned; others below ``universe`` can be recommended too, below all learned ones.
+    """
     row[:known] = state[0][:known]
     return own_score_and_counts(row, item, known, universe)
 
@@ -39,7 +43,10 @@ def _learn_nothing(_state: Any, _user: int, _item: int, _value: float) -> None:
 
 @njit(cache=True, nogil=True)
 def _random_scores(state: Any, user: int, item: int, known: int, universe: int, row: Float) -> Any:
-    """Write a number in [0, 1) for each item below ``known`` to ``row``; return the result of ``own_score_and_counts``.
+    """Write a random number in [0, 1) for each item below ``known`` to ``row``.
+
+    ``item`` is that of the query. Return (its score, (how many of these scores are higher, are equal, are NaN)). Items
+    below ``known`` are learned; others below ``universe`` can be recommended too, below all learned ones.
 
     The number depends on the salt (the state), the user and the item only: it is a hash by SplitMix64.
 

@@ -63,7 +63,11 @@ def _learn(state: Any, user: int, item: int, _value: float) -> None:
 
 @njit(cache=True, nogil=True, inline="always")
 def _score(state: Any, user: int, item: int, known: int, universe: int, row: Float32) -> Any:
-    """Write the score of each item below ``known`` to ``row``; return the result of ``own_score_and_counts``."""
+    """Write the score of each item below ``known`` to ``row``.
+
+    ``item`` is that of the query. Return (its score, (how many of these scores are higher, are equal, are NaN)). Items
+    below ``known`` are learned; others below ``universe`` can be recommended too, below all learned ones.
+    """
     mine, items = state[0][user], state[1]
     own_score = score_of(mine, items, item, known, universe, True)
     return own_score, score_and_count(mine, items, known, True, own_score, row)

@@ -242,7 +242,8 @@ def _score(state: Any, user: int, item: int, known: int, universe: int, row: Flo
     """Write to ``row``, for each learned item, the total weight of the user's neighbours who have it.
 
     It is not divided by the weight of all neighbours, which does not change the order. Sums below 2^52 are whole
-    numbers, so different sums have different shares, in the same order. Return the result of ``own_score_and_counts``.
+    numbers, so different sums have different shares, in the same order. Return what
+    :func:`~recassay.models.incremental._walk.own_score_and_counts` does.
     """
     k, buffers, last, common = state
     scores = row[:known]
