@@ -109,10 +109,10 @@ def pass_candidates(
     states: Float, next_states: Float, low: int, high: int, gap: float, rest: float, q: int, replace: bool, top: int,
     logs: Float, probs: Float, done: Float,
 ) -> tuple[int, int]:  # fmt: skip
-    """Pass ``gap`` of the ``rest`` candidates not passed yet: move each state's probability to the states that follow.
+    """Pass the next ``gap`` of the ``rest`` candidates not passed yet, in a walk down the ranking.
 
-    A walk goes down the ranking; in state x it has passed x of the ``q`` sampled candidates. Return the lowest and the
-    highest state reached.
+    In state x, the walk has passed x of the ``q`` sampled candidates; the probability of each state is moved to the
+    states that can follow it. Return the lowest and the highest state reached.
 
     - ``states``: row x has the probability of state x and the moments of the metrics so far; set to 0 afterwards
     - ``next_states``: the rows ``low`` to ``high`` of ``states`` are moved to rows of this table

@@ -113,7 +113,8 @@ class Alignment:
     codes of the truth. ``tie_first`` and ``tie_last`` are, for each row, the first and last position of the rows that
     tie with it. ``bound`` maps a metric to what it prepared for the run in :meth:`Metric.bind
     <recassay.metrics.base.Metric.bind>`. ``unmatched`` maps an error code to the error about data (such as item
-    features) whose ids match nothing in the run, or to None if some id matches.
+    features) whose ids match nothing in the run, or to None if some id matches. ``whole`` says that the run has all
+    users, not only a part of them.
     """
 
     run: Run

@@ -122,7 +122,7 @@ class ContextLookup:
         return Recoding.between(self.train.item_vocabulary, self.features.items)(codes)
 
     def _with_matches_checked(self, recoding: Recoding, code: str, what: str, ids: pl.Series) -> Recoding:
-        """Return a recoding of items; if it matches no item of the run, raise the error with this ``code``.
+        """Return the ``recoding`` of items; if it matches no item of the run, raise the error with this ``code``.
 
         For a run of only some users the error is stored, not raised, since the other users may match. ``what`` names
         the data, and ``ids`` are its ids.

@@ -30,6 +30,7 @@ class AggregationRule:
     a row per system or per ordered pair of systems, to be summed over the data sets; or None if the rule is not defined
     for the values. ``finish`` takes sums (m, resamples) over ``n`` data sets and returns scores (systems, resamples);
     more is better.
+    ``about`` describes the rule in words.
     """
 
     name: str

@@ -33,8 +33,8 @@ MOST_SUMS = 2_000_000  # rank sums times orders that it holds at once
 class Friedman:
     """Result of Friedman's test: mean ranks (1 = best), tie-corrected chi-square, Iman-Davenport F, Nemenyi's CD.
 
-    ``p`` and ``p_f`` are the usual approximations, which need many blocks. ``p_exact`` is the exact p-value, NaN where
-    there are too many blocks and systems to enumerate their orders.
+    ``p`` (of chi-square) and ``p_f`` (of F) are the usual approximations, which need many blocks, such as data sets.
+    ``p_exact`` is the exact p-value, NaN where there are too many blocks and systems to enumerate their orders.
     """
 
     mean_ranks: tuple[float, ...]

@@ -80,6 +80,7 @@ class Job:
     """Metrics, conventions and side data (such as item features), ready to evaluate runs against any truth.
 
     If ``first_hits_from`` is given, the rank of the first item with at least this gain is kept for each user.
+    ``excludes`` are the differences from another library's numbers that a profile, which imitates it, leaves.
     """
 
     metrics: Mapping[str, Metric]  # by heading
@@ -211,7 +212,7 @@ class Job:
     def _measure(
         self, alignment: Alignment, metrics: Mapping[str, UnitMetric]
     ) -> tuple[ValuesByHeading, ValuesByHeading]:
-        """Return (values, weights) of all users under some metrics; blocks of users run in parallel."""
+        """Return (values, weights) of all users by some metrics: two dicts keyed by heading. Blocks run in parallel."""
         n, cutoffs = alignment.match.size, [metric.k for metric in metrics.values()]
         depth = WHOLE_LIST if None in cutoffs or not cutoffs else max(k for k in cutoffs if k is not None)
         doing = f"judging {alignment.run.name}"

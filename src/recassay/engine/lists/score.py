@@ -70,6 +70,8 @@ class ScoreRequest:
 
     ``job`` has the metrics, the conventions and the item features; a back end adds the training log. On this machine,
     the rank of each user's first item with at least the gain ``first_hits_from`` is kept, unless that is None.
+    Means are also reported for groups of users, by the columns ``by``, and of items, by the columns ``by_item``;
+    ``groups`` says how. ``until`` is the precision at which a sample of users is large enough (None: all users).
     """
 
     inputs: ScoreInputs

@@ -39,7 +39,9 @@ class TableOrigin:
 
 @dataclass(frozen=True, eq=False)
 class TruthParts:
-    """A truth that may be larger than memory: its statistics, users and items (ascending), and its parts.
+    """A truth that may be larger than memory: its statistics, ids of users and items (ascending), and its parts.
+
+    ``about`` has the fingerprint and the counts of the whole truth, to print with results.
 
     ``cut(ends)`` yields the parts in order: the users up to the first id in ``ends``, those up to the next, and at last
     all users with larger ids.

@@ -34,7 +34,7 @@ def row_in_block(ids: pl.Series) -> Int64:
 
 @functools.lru_cache(maxsize=64)
 def alike_rows(width: int, columns: int) -> Int64:
-    """Return, for each row of a block, the first row that a matrix product rounds in the same way.
+    """Return a label for each row of a block: the first row that a matrix product rounds in the same way.
 
     The block has ``width`` columns. It is multiplied by a table of ``columns`` columns, in single precision and on one
     thread. Rounding depends on shapes only, so products of a block of equal rows show which rows differ.

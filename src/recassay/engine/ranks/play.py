@@ -78,9 +78,9 @@ def ranking_task(fold: Fold, protocol: UserProtocol) -> RankingTask:
 
 @dataclass(eq=False)
 class FoldSystem:
-    """A fitted system on a fold, for the driver: its answer is a run, with top ``k`` lists and standings.
+    """A fitted system that plays the steps of a protocol on a fold: it answers queries by a run of top ``k`` lists.
 
-    Standings are the ranks of relevant items. ``task`` has the users to query and the items to rank.
+    The run also has standings, the ranks of relevant items. ``task`` has the users to query and the items to rank.
     """
 
     fitted: Any

@@ -107,7 +107,7 @@ def draw_all(
     Return a checksum of the drawn items for each of ``samplers``.
     """
     task = source.task
-    hashes = _Hashes.of(task, seed, max((sampler.draws for sampler in samplers), default=0))
+    hashes = _DrawHashes.of(task, seed, max((sampler.draws for sampler in samplers), default=0))
     scorer = block_scorer(task, source.fitted, name)
 
     def work(begin: int, end: int) -> list[np.uint64]:
@@ -133,7 +133,7 @@ def source_of(run: Run) -> RunSource:
 
 
 @dataclass(frozen=True, eq=False)
-class _Hashes:
+class _DrawHashes:
     """Hashes that decide the draws.
 
     ``items`` has the hash of each item code, and ``users[q, d]`` is a hash of the seed, draw d and the user of query q.
@@ -143,7 +143,7 @@ class _Hashes:
     users: Keys
 
     @classmethod
-    def of(cls, task: RankingTask, seed: int, draws: int) -> _Hashes:
+    def of(cls, task: RankingTask, seed: int, draws: int) -> _DrawHashes:
         of_draw = np.array([derive_seed(seed, "candidates", d) % 2**64 for d in range(draws)], np.uint64)
         items = task.train.item_vocabulary.decode(np.arange(task.item.size, dtype=np.int32))
         users = mix(id_keys(task.queries))
@@ -207,7 +207,7 @@ class DesignSampler:
             draws=draws,
         )  # fmt: skip
 
-    def draw(self, table: NDArray[np.floating], begin: int, end: int, hashes: _Hashes) -> np.uint64:
+    def draw(self, table: NDArray[np.floating], begin: int, end: int, hashes: _DrawHashes) -> np.uint64:
         """Draw candidates for the queries from ``begin`` up to ``end``, and store mean and variance of their metrics.
 
         ``table`` has a row of scores for each of these queries, and ``hashes`` decide the draws. Return a checksum of

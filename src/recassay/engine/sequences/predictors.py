@@ -68,8 +68,8 @@ class Prefixes:
     def distinct(self, *, items_only: bool) -> tuple[Int64, Int64]:
         """Return the positions of distinct prefixes, and for each prefix the index of the distinct one that it equals.
 
-        Prefixes are equal if a model cannot tell them apart. With ``items_only`` the model reads the items and nothing
-        else. Times after the first one follow from the user, the first time and the items.
+        Prefixes are equal if a model cannot tell them apart. With ``items_only`` it reads the items and nothing else,
+        no user or time. Times after the first one follow from the user, the first time and the items.
         """
         users, times = (None, None) if items_only else (self.users, self.times)
         starts = None if times is None else np.unique(times[:, 0], return_inverse=True)[1]
@@ -81,7 +81,10 @@ class Prefixes:
 
 @dataclass(frozen=True, eq=False)
 class RowPredictor:
-    """An interface to a fitted model that returns a row of probabilities of all items."""
+    """An interface to a fitted model that returns, for each history, the probability of every item to come next.
+
+    ``vocabulary`` has the ids of the items, and ``name`` is that of the system, for error messages.
+    """
 
     fitted: NextProbabilities
     name: str
@@ -200,7 +203,7 @@ class RowPredictor:
 
 @dataclass(frozen=True, eq=False)
 class DirectPredictor:
-    """An interface to a fitted model that samples without rows of probabilities; blocks run over threads."""
+    """An interface to a fitted model that draws items without the probabilities of all; blocks run over threads."""
 
     fitted: SamplesNext
     threads: int | None = None

@@ -143,7 +143,7 @@ def sequence_metrics(metrics: Metrics, shortest: Generated) -> dict[str, Sequenc
     return chosen
 
 
-class _Judged(NamedTuple):
+class _SystemResult(NamedTuple):
     """The results of one system with one seed.
 
     The mappings have metric headings as keys: ``values`` and ``weights`` of all sequences, the ``means``, and the
@@ -157,7 +157,7 @@ class _Judged(NamedTuple):
     missing: int
 
 
-def _judge(known: SequenceContext, metrics: Mapping[str, SequenceMetric], made: Generated) -> _Judged:
+def _judge(known: SequenceContext, metrics: Mapping[str, SequenceMetric], made: Generated) -> _SystemResult:
     """Return the values and means of the sequences that a system generated, computed block by block.
 
     A metric computed from the mean of another one, such as perplexity, is replaced by that one. ``known`` is the fold
@@ -179,13 +179,13 @@ def _judge(known: SequenceContext, metrics: Mapping[str, SequenceMetric], made: 
         heading: int(np.count_nonzero((lengths > 0) & (lengths < (metric.k or 0))))
         for heading, metric in metrics.items()
     }
-    return _Judged(values, weights, means, short, int(np.count_nonzero(lengths == 0)))
+    return _SystemResult(values, weights, means, short, int(np.count_nonzero(lengths == 0)))
 
 
 def _assemble(
     known: SequenceContext,
     metrics: Mapping[str, SequenceMetric],
-    judged: Mapping[str, list[_Judged]],
+    judged: Mapping[str, list[_SystemResult]],
     uncertainty: Uncertainty,
     gaps: list[Finding],
 ) -> Scores:
@@ -232,7 +232,9 @@ def _assemble(
     )
 
 
-def _row(n: int, metric: SequenceMetric, key: tuple[str, str], runs: list[_Judged], column: Values | None) -> Summary:
+def _row(
+    n: int, metric: SequenceMetric, key: tuple[str, str], runs: list[_SystemResult], column: Values | None
+) -> Summary:
     """Return the row of one system under one metric: the mean over its seeds, with counts.
 
     ``n`` is the number of test sequences, ``key`` is (system, heading), ``runs`` are the results of the system, one per

@@ -26,7 +26,10 @@ from recassay.naming.named import AT_LEAST_0
 
 @dataclass(frozen=True, eq=False)
 class ExpectedItems:
-    """The items that each user can expect: the m most popular of the training log and the user's own profile."""
+    """The items that each user can expect: the m most popular of the training log, and the user's own profile.
+
+    ``owned`` has the (user, item) pairs of profiles, each as one number, and ``popular`` is a mask of items.
+    """
 
     owned: Int64  # a number for each user and item of the training log, ascending
     popular: Bool  # for each training item, and False for items that are not there

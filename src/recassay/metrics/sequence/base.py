@@ -57,7 +57,7 @@ class SequenceContext:
         return self._similarities[source]
 
     def given_pairs(self) -> dict[str, int]:
-        """Return the numbers of pairs of items in lists and of given similarities; {} if no metric read given ones."""
+        """Return the numbers of ``pairs`` of items in lists and of those with a ``given`` one; {} if none is read."""
         return self._similarities["given"].given_pairs() if "given" in self._similarities else {}
 
 
