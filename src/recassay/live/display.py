@@ -75,7 +75,11 @@ def verdict(document: dict[str, Any]) -> str:
 
 
 def decision_text(decision: dict[str, Any], unit: str) -> str:
-    """Return a sentence about a decision of a rule, with the differences and the rule's bound at that time."""
+    """Return a sentence about a decision of a rule, with the differences and the rule's bound at that time.
+
+    ``decision`` is a row of ``Watched.decisions``, and ``unit`` the word for what is assigned to arms: user or
+    exposure.
+    """
     head = f"Decided: {decision['rule']}, at {moment(decision['time'])} after {decision['n']:,} {unit}s"
     return f"{head}: {_differences_and_bound(decision)}."
 

@@ -176,7 +176,10 @@ class Evidence:
         return max(both / self.share(a), both / self.share(b))
 
     def mean(self, arm: str, metric: str) -> Interval:
-        """Return the mean of an arm over its units, with bounds at error rate :attr:`alpha`."""
+        """Return the mean of an arm over its units, with bounds at error rate :attr:`alpha`.
+
+        ``metric`` is the metric whose values are averaged; a unit is a user or an exposure.
+        """
         running = self.single.get((arm, metric))
         if running is None or not running.n:
             return Interval()
@@ -187,7 +190,7 @@ class Evidence:
         return Interval(n, low + wide * middle, *bounds)
 
     def difference(self, a: str, b: str, metric: str, alpha: float | None = None) -> Difference:
-        """Return the difference of two arms, a minus b, with bounds at error rate ``alpha`` (None: :attr:`alpha`)."""
+        """Return the difference of two arms in ``metric``, a minus b, with bounds (None: at error rate :attr:`alpha`)."""
         if a > b:
             turned = self.difference(b, a, metric, alpha)
             return Difference(turned.n, -turned.difference, -turned.adjusted, -turned.high, -turned.low)
@@ -203,7 +206,7 @@ class Evidence:
         return Difference(running.n, plain, *adjusted)
 
     def _scale(self, a: str, b: str, metric: str) -> float:
-        """Return the factor that turns a sum in :attr:`pair` into the adjusted difference of two arms (ascending)."""
+        """Return the factor that makes the sum of :attr:`pair` for arms ``a`` < ``b`` and a metric their difference."""
         low, high = self.limits[metric]
         return (high - low) * self._largest(a, b) / self.pair[a, b, metric].n
 

@@ -134,7 +134,11 @@ class ExposureJudge:
         return Truth(queries, offsets, rows["item"].to_numpy(), rows["gain"].to_numpy(), vocabulary)
 
     def _shown(self, run: Run, truth: Truth, arms: NDArray[np.int64], n_arms: int) -> dict[str, NDArray[np.int64]]:
-        """Return, for each metric of :attr:`catalogue`, a table (arms, items) of how often an arm showed an item."""
+        """Return, for each metric of :attr:`catalogue`, a table (arms, items) of how often an arm showed an item.
+
+        ``run`` holds the shown lists, ``truth`` the clicked items, and ``arms`` the arm of each list, 0 to ``n_arms`` -
+        1.
+        """
         if not self.catalogue:
             return {}
         only = Job({name: self.job.metrics[name] for name in self.catalogue}, self.job.conventions, self.job.context)
@@ -167,7 +171,10 @@ def _positions(
 
 
 def _count(arms: NDArray[np.int64], places: NDArray[np.int64], n_arms: int) -> NDArray[np.int64]:
-    """Return a table (arms, positions): how often each position of a list occurs in each arm."""
+    """Return a table (arms, positions): how often each position of a list occurs in each arm.
+
+    ``arms`` and ``places`` have the arm (0 to ``n_arms`` - 1) and the position in its list of each item.
+    """
     counts = np.zeros((n_arms, DEEPEST), np.int64)
     inside = places < DEEPEST
     np.add.at(counts, (arms[inside], places[inside]), 1)

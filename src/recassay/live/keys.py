@@ -98,7 +98,7 @@ def rebuild(slots: Keys, values: Whole, floor: int, new_slots: Keys, new_values:
     """Copy the texts whose value is at least ``floor`` to an empty table with enough room; return their number.
 
     ``slots`` (n, 2) and ``values`` are two hashes of each text, and its value, ``ABSENT`` for a free slot; the new
-    table has the same form.
+    table, ``new_slots`` and ``new_values``, has the same form.
     """
     kept = 0
     for old in range(values.size):

@@ -54,7 +54,10 @@ def open_sources(given: Any, *, follow: bool) -> list[Source]:
 
 
 def _source_of(events: Any, name: str) -> Source:
-    """Return a source that reads a table or a list of dicts; raise U254 for anything else."""
+    """Return a source that reads a table or a list of dicts; raise U254 for anything else.
+
+    ``events`` is that table or list, and ``name`` the name of the source.
+    """
     if not (hasattr(events, "__arrow_c_stream__") or hasattr(events, "__dataframe__")):
         if not isinstance(events, Sequence):
             what = f"events cannot be read from {type(events).__name__}"

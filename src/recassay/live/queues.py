@@ -112,7 +112,10 @@ class KafkaSource(Source):
 
 
 def kafka_client(kind: str, settings: Mapping[str, Any], where: str) -> Any:
-    """Return a Kafka ``Consumer`` or ``Producer`` with settings; raise U254 if librdkafka refuses one of them."""
+    """Return a Kafka ``Consumer`` or ``Producer`` with settings; raise U254 if librdkafka refuses one of them.
+
+    ``kind`` is the name of the class, and ``where`` the URL to name in the error.
+    """
     kafka = need("confluent_kafka", for_="kafka://")
     try:
         return getattr(kafka, kind)(settings)

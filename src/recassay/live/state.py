@@ -194,7 +194,7 @@ class StateFile:
         )
 
     def write_sums(self, store: str, dropped: Iterable[Period], changed: Iterable[tuple[Period, bytes]]) -> None:
-        """Delete and store sums of periods under the name ``store``."""
+        """Under the name ``store``, delete sums of the periods ``dropped``, and store those of ``changed``."""
         self.db.executemany(
             "delete from sums where store = ? and length = ? and begin = ? and arm = ? and segment = ?",
             ((store, *period) for period in dropped),

@@ -165,7 +165,7 @@ class Tally:
         del self.alarms[:-MOST_ALARMS]
 
     def add_units(self, exposures: pl.DataFrame, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Add exposures with their scores to their users; return the positions of those that are a user's first one."""
+        """Add exposures with their scores (``values``) to users; return the positions of those that begin a unit."""
         begins, crossed = self.users.add(
             exposures["time"].to_numpy(), exposures["user_id"], exposures["arm"].to_numpy(), values
         )
@@ -197,7 +197,7 @@ class Tally:
 
 
 def grown(counts: NDArray[np.int64], axis: int, size: int) -> NDArray[np.int64]:
-    """Return an array with zeros added at the end of an axis, up to a size."""
+    """Return the array ``counts`` with zeros added at the end of ``axis``, up to ``size``."""
     more = [(0, size - length if place == axis else 0) for place, length in enumerate(counts.shape)]
     return np.pad(counts, more)
 

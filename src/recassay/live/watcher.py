@@ -129,6 +129,7 @@ class Watcher:
         """Count an event that is not evaluated, under ``name`` and ``reason``, and store it as a dead letter.
 
         Fields of the event replace fields of the letter with the same name, so that the letter can be read as an event.
+        ``partition`` is where the event came from, and ``content`` its text.
         """
         self.counts[name] += 1
         self.reasons.setdefault(reason, [0, shortened(content)])[0] += 1

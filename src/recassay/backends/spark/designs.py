@@ -100,7 +100,7 @@ def judge_chunk(request: JudgeRequest, shared: Mapping[str, Any], played: Played
 def _in_all_tasks(
     runs: Mapping[str, SparkRun], request: JudgeRequest, settings: Mapping[str, Any], findings: Sequence[Finding]
 ) -> DesignScores:
-    """Return the scores of all users under all designs; the users are spread over the tasks of Spark."""
+    """Return the scores of ``runs`` over all users, under all designs; every task of Spark scores some users."""
     metrics, execution = request.unit_metrics, request.execution
     in_task = replace(request, execution=replace(execution, threads=1, work=None))
     tallies = {}

@@ -76,7 +76,7 @@ def score_tables(request: ScoreRequest) -> Scores:
 
 
 def read_side_table(spark: SparkSession, source: Any, role: str, columns: Columns, own: Columns = None) -> SparkTable:
-    """Return the Spark table of the truth, the training log or the like; ``role`` says which of them.
+    """Return ``source``, the truth, training log or the like, as a Spark table; ``role`` says which of them it is.
 
     ``own`` are column names for this table alone. Without them ``columns``, the names given for the runs, apply if the
     table has such columns, else the default names.

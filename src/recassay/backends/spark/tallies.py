@@ -100,7 +100,7 @@ def _sum_of(values: Iterable[Any]) -> Iterator[pl.DataFrame]:
 
 
 def map_packed(chunks: DataFrame, work: Callable[[bytes], bytes]) -> DataFrame:
-    """Return a table of users and bytes with ``work`` applied, in the tasks, to the bytes in each row."""
+    """Return the table ``chunks`` (users, bytes) with ``work`` applied, in the tasks, to the bytes in each row."""
 
     def worked(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         for batch in batches:

@@ -46,7 +46,7 @@ def check_sparse(shape: tuple[int, int], data: Any, indices: Any, offsets: Any) 
 
 
 def _codes(codes: Any, shape: tuple[int, ...], below: int, low: int = 0, kind: str = "int32") -> bool:
-    """Return whether an array has this shape and type, and all its numbers are ``low`` to ``below`` - 1."""
+    """Return whether ``codes`` has this shape and type (``kind``), and all numbers are ``low`` to ``below`` - 1."""
     return _table(codes, shape, kind) and (not codes.size or bool(low <= codes.min() <= codes.max() < below))
 
 
@@ -55,7 +55,10 @@ def _table(array: Any, shape: tuple[int, ...], kind: str = "float32") -> bool:
 
 
 def _offsets(offsets: Any, rows: int, kind: str = "int64") -> bool:
-    """Return whether offsets ascend from 0 to a number of rows."""
+    """Return whether offsets ascend from 0 to a number of rows.
+
+    ``kind`` is the type that the array must have.
+    """
     ascend = _codes(offsets, (offsets.size,), rows + 1, kind=kind) and bool((np.diff(offsets) >= 0).all())
     return ascend and bool(offsets[0] == 0 and offsets[-1] == rows)
 

@@ -154,7 +154,7 @@ def _keys_are_columns(source: Mapping[Any, Any], role: Role, columns: str | Mapp
 
 
 def _frame_of_lists(source: Mapping[Any, Any], role: Role, where: str) -> pl.DataFrame:
-    """Return ``{user: [items]}`` as rows; an entry may also be a pair (item, number).
+    """Return ``{user: [items]}`` (``source``) as rows; an entry may also be a pair (item, number).
 
     The position in the list becomes the rank in a run, and the time in a log. Raise I108 for a set of items in a run,
     which has no order, or if only some lists have pairs.

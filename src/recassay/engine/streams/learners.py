@@ -70,7 +70,7 @@ class EventBlock:
     n_queued: int  # how many waiting events the block learns
 
     def select(self, query_range: slice, event_range: slice) -> tuple[StreamEvents, Int64, StreamQueries]:
-        """Return (events, positions to learn after, queries) in ranges of ``to_learn`` and of the queries.
+        """Return (events, positions to learn after, queries): those in ``event_range`` and ``query_range``.
 
         Positions are counted from the beginning of the range of events.
         """
@@ -182,7 +182,7 @@ class BlockLearner:
         return LearnerFailure(self.n_answered, self.learning_to, code, what, hint)
 
     def _rank_scores(self, user: int, query: int) -> None:
-        """Write the rank of the query's item among the scores to the output; raise I308 if they cannot be ranked."""
+        """Write the rank of the query's item among the user's scores to the output; raise I308 for unusable scores."""
         scores, known = np.asarray(self.learner.scores(user)), int(self.queries.known[query])
         if scores.ndim != 1 or scores.size < known:
             what = f"{self.name} gave scores of shape {scores.shape}, but it has learned {known:,} items"

@@ -135,7 +135,10 @@ class Player:
         self.counts["learnt"] = self.queue.start
 
     def _learn(self, events: StreamEvents, learn_after: Int64, event_number: Callable[[int], int]) -> None:
-        """Let the learner learn events after the last query; ``event_number`` maps positions to numbers, for errors."""
+        """Let the learner learn events after the last query; ``event_number`` maps positions to numbers, for errors.
+
+        It learns them in several calls, each up to a position of ``learn_after``.
+        """
         _, queries, output = without_queries(*events)
         try:
             run_learner(self.learner, self.name, events, learn_after, queries, output)
@@ -318,7 +321,10 @@ class Player:
         return np.flatnonzero(left)
 
     def _keep(self, block: EventBlock, output: WalkOutput, rows: Int64, values: dict[str, Float], unseen: int) -> None:
-        """Add the results of queries (``rows`` of the block); ``unseen`` counts those whose item is not learned."""
+        """Add the answers ``output`` and metric ``values`` of queries (``rows`` of the block) to the results.
+
+        ``unseen`` is the number of queries whose item is not learned yet.
+        """
         counts, answered, kept = self.counts, rows.size, np.ones(rows.size, np.bool_)
         if self.metrics is None:
             kept = ~np.isnan(values[ERROR])

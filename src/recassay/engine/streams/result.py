@@ -128,7 +128,7 @@ class Stream(Displayable):
 
 
 def mean(outcomes: Outcomes, heading: str, *, per_user: bool = False) -> float:
-    """Return the mean of a metric over scored events with a defined value.
+    """Return the mean of a metric (``heading``) over the scored events where it is defined.
 
     With ``per_user``, return the mean over users of each user's own mean. ``mae`` and ``rmse`` are computed from
     absolute errors.

@@ -267,7 +267,7 @@ def _refuse_unfit(given: StreamSource, protocol: Prequential) -> None:
 
 
 def _copy_result(player: Player, protocol: Prequential, number: int, events: int) -> Stream:
-    """Return the results of a copy: the outcomes of all scored events, alarms and lists.
+    """Return the results that ``player`` has of a copy of a model: outcomes of scored events, alarms and lists.
 
     ``number`` is that of the copy, and ``events`` the number of events of the stream.
     """

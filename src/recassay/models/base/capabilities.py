@@ -201,7 +201,7 @@ class PredictsRatings(Protocol):
     """An online model that predicts ratings."""
 
     def predict(self, user: int, item: int) -> float | None:
-        """Return the predicted rating; None or NaN if the model cannot predict it."""
+        """Return the predicted rating of a user for an item (codes); None or NaN if the model cannot predict it."""
 
 
 @runtime_checkable

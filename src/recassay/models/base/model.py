@@ -219,7 +219,7 @@ def user_item_matrix(log: Interactions) -> scipy.sparse.csr_array:
 
 
 def fit_quietly(model: Any, matrix: scipy.sparse.csr_matrix) -> None:
-    """Fit a model of the library implicit with one BLAS thread: products of several threads round differently."""
+    """Fit a model of the library implicit on a 0/1 matrix, with one BLAS thread: several would round differently."""
     with one_library_thread("blas"), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Method expects CSR input")  # the library causes this warning itself
         model.fit(matrix, show_progress=False)
@@ -281,7 +281,7 @@ def _mask_seen(table: NDArray[np.float64], log: Interactions, users: NDArray[np.
 
 
 def _top(table: NDArray[np.float64], k: int) -> Lists:
-    """Return (columns, values) of the k largest values of each row, largest first; ties by ascending column."""
+    """Return (columns, values) of the k largest values in each row of ``table``, largest first; ties by column."""
     threshold = -np.partition(-table, k - 1, axis=1)[:, k - 1, None]
     above, equal = table > threshold, table == threshold
     room = k - above.sum(axis=1, keepdims=True)

@@ -276,7 +276,10 @@ def move_factors(
     user: Float32, up: Float32, down: Float32, rates: Float32, move_user: bool, move_positive: bool,
     move_negative: bool,
 ) -> None:  # fmt: skip
-    """Make a :func:`gradient_step` on arrays: ``up`` and ``down`` are the factors and bias of the two items."""
+    """Make a :func:`gradient_step`, whose other arguments are the same, on the arrays of the two items.
+
+    ``up`` are the factors and the bias of the positive item, ``down`` those of the negative one.
+    """
     rate, reg_user, reg_positive, reg_negative, reg_bias = rates
     bias = user.size
     margin = up[bias] - down[bias]

@@ -97,7 +97,7 @@ def add_eight(weights: Float32, flat: Float32, at: np.uint64, row: Float32, to: 
 
 @njit(cache=True, nogil=True, inline="always")
 def add_two(weights: Float32, flat: Float32, at: np.uint64, row: Float32, to: np.uint64) -> None:
-    """Add the products with two factors, as :func:`add_eight` does with eight."""
+    """Add the products with two factors, as :func:`add_eight`, with the same arguments, does with eight."""
     a, b = weights[0], weights[1]
     for i in range(ITEMS_PER_BLOCK):
         one = at + np.uint64(i)
@@ -108,7 +108,7 @@ def add_two(weights: Float32, flat: Float32, at: np.uint64, row: Float32, to: np
 def finish_with_eight(
     weights: Float32, flat: Float32, at: np.uint64, to_one: bool, own_score: Any, row: Float32, to: np.uint64
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Add the last eight factors as :func:`add_eight` does, and do the work of :func:`finish` in the same pass."""
+    """Add eight factors as :func:`add_eight` does and call :func:`finish`, in one pass; see both for the arguments."""
     a, b, c, d = weights[0], weights[1], weights[2], weights[3]
     e, f, g, h = weights[4], weights[5], weights[6], weights[7]
     above, n_equal, n_nan = np.int32(0), np.int32(0), np.int32(0)
@@ -128,7 +128,11 @@ def finish_with_eight(
 
 @njit(cache=True, nogil=True)
 def finish(to_one: bool, own_score: Any, line: Float32) -> tuple[Any, Any, Any]:
-    """Turn products into scores, changing them only if ``to_one``; return what ``_walk.compare`` counts in them."""
+    """Turn products into scores in place, and return three counts of :func:`recassay.models.incremental._walk.compare`.
+
+    ``line`` are products of factors; if ``to_one`` a score is minus the distance of the product from 1. The counts are
+    (scores above ``own_score``, equal to it, NaN).
+    """
     if to_one:
         for i in range(line.size):
             line[i] = -abs(ONE - line[i])

@@ -203,6 +203,8 @@ def mask(
 ) -> tuple[Any, Any, Any, Any, bool]:
     """Set the scores of consumed items to NaN, and return the counts of :func:`compare` without these items.
 
+    ``above``, ``n_equal`` and ``n_nan`` are these counts with them: scores of ``line`` above ``own_score``, equal, NaN.
+
     The two further results are how many items of ``line`` were consumed, and whether ``item`` is one of them. Counting
     first and correcting the counts is faster than masking first: vector reads wait for single writes right before them.
     """

@@ -68,7 +68,7 @@ class LearningOne:
         self.n_items = max(self.n_items, int(items.max(initial=-1)) + 1)
 
     def predict(self, user: int, item: int) -> float | None:
-        """Return the predicted rating; None if the model predicts nothing."""
+        """Return the predicted rating of a user for an item; None if the model predicts nothing."""
         found = self.model.predict_one(*self._pair(user, item))
         return None if found is None else float(found)
 
@@ -143,7 +143,7 @@ class PartialScores(PartialLearner):
     """A learner whose model predicts a number per row."""
 
     def predict(self, user: int, item: int) -> float:
-        """Return the predicted rating."""
+        """Return the predicted rating of a user for an item."""
         return float(self._predicted(user, np.array([item]))[0])
 
     def scores(self, user: int) -> Float:

@@ -125,7 +125,7 @@ def fit_learner(learner: Learner, log: Interactions) -> FittedStream:
 def without_queries(
     users: Int32, items: Int32, values: NDArray[np.float64]
 ) -> tuple[StreamEvents, StreamQueries, WalkOutput]:
-    """Return (events, queries, output) of a block whose events are only learned.
+    """Return (events, no queries, empty output), the arguments of a walk that only learns these events.
 
     The arrays are copied to contiguous memory if necessary, so that the loop is compiled for one layout only.
     """

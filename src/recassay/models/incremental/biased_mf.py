@@ -133,7 +133,7 @@ class LearningBiasedMF(Walker):
         self.state = BiasedState(np.zeros(4), bias, bias, factors, factors, model.rate, model.reg, model.iterations)
 
     def predict(self, user: int, item: int) -> float:
-        """Return the predicted rating; NaN before the first event."""
+        """Return the predicted rating of a user for an item; NaN before the first event."""
         return float(_predict(user, item, self.state))
 
     def grow(self, users: int, items: int, events: StreamEvents | None = None) -> tuple[Any, Float]:

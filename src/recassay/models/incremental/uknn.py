@@ -64,7 +64,7 @@ class WeightSums(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def keep_nearest(user: int, k: int, buffers: NeighbourBuffers, common: CoCounts) -> None:
-    """Find the ``k`` neighbours of a user who has learned an event, and write them to ``buffers.kept``."""
+    """Find the ``k`` neighbours of a user from the co-counts in ``common``, and write them to ``buffers.kept``."""
     row = row_for(user, common)
     found = nearest(user, k, common.rows[row], common.touched[row], common.sizes, buffers)
     buffers.kept[user, :found] = buffers.found[:found]

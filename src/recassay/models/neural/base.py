@@ -270,7 +270,7 @@ class FittedNeural(HistoryModel):
 
 
 def vectors_of_items(model: Neural, network: Network) -> Tensor:
-    """Return the vectors (items, width) whose products with a state are scores."""
+    """Return the vectors of items (items, width) of a network; their products with a state are scores."""
     return model.table(network).detach()[: network["embeddings"].num_embeddings - 1]
 
 

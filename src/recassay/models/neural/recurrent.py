@@ -105,7 +105,7 @@ class GRU(Neural):
         return nn.ModuleDict({"embeddings": embeddings, **layers, "outputs": nn.Linear(self.hidden, items, bias=False)})
 
     def states(self, network: Network, tokens: Tensor, lengths: Tensor, places: Tensor, drop: Drop) -> Tensor:
-        """Return states (p, h) after the items at ``places``, flat indices into the table of tokens (n, t)."""
+        """Return states (p, h) after the items at ``places``, flat indices into the table ``tokens`` (n, t)."""
         x = network["embeddings"](tokens)  # (n, t, d)
         for number in range(self.depth):
             x, _ = network[f"gru{number}"](drop(x, self.dropout))  # (n, t, h)
@@ -229,5 +229,5 @@ def weighted_sums(query: Tensor, key: Tensor, states: Tensor, value: Network, se
 
 
 def recurrent_layer(width: int, hidden: int) -> Network:
-    """Return gated recurrent units without biases that read (n, t, width)."""
+    """Return gated recurrent units without biases, with ``hidden`` units, that read (n, t, width)."""
     return torch_module().nn.GRU(width, hidden, bias=False, batch_first=True)

@@ -253,7 +253,7 @@ class TrainingRun:
         return torch_module().from_numpy(array).to(self.device)
 
     def require_finite(self, number: float, epoch: int) -> None:
-        """Raise U142 if a loss or a hit rate is not finite: the weights are useless then."""
+        """Raise U142 if ``number``, a loss or hit rate of an epoch, is not finite: the weights are useless then."""
         if not math.isfinite(number):
             raise UsageError(
                 "U142",
