@@ -35,7 +35,7 @@ ROPE = 0.01
 
 @dataclass(frozen=True)
 class Pair:
-    """Two systems compared over all blocks (data sets); ``p`` is from Nemenyi's test, or None if only two are ranked.
+    """Two systems a and b, over all blocks (data sets); ``p``, of Nemenyi's test, is None if only two are ranked.
 
     Both differences are positive where a is better: ``difference`` is how much better its mean is (a - b, or b - a if
     less is better), and ``rank_difference`` is its mean rank subtracted from that of b. ``worse``, ``equivalent`` and
@@ -134,7 +134,7 @@ class Across(Displayable):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def exhibit(self) -> Exhibit:
-        """Return the diagram of critical differences."""
+        """Return the diagram of critical differences: systems by mean rank, with bounds that Nemenyi's test gives."""
         caption = (
             f"Mean rank over {self.over}s (1 is best), with half of Nemenyi's critical difference at "
             f"{1 - self.level:.4g} to each side: two systems differ where these do not meet."

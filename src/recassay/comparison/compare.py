@@ -221,7 +221,10 @@ def compare(
 
 
 def _rechecks(scores: Scores, lead: LeadTest, testing: SignificanceOptions, threads: int | None) -> Iterator[Recheck]:
-    """Yield, for each finding on the scores, the best system and its test without the users that the finding names."""
+    """Yield, for each finding (warning) on the scores, the best system and its test without the users it names.
+
+    ``lead`` is the test with all users.
+    """
     for code, other in without_findings(scores, lead.row.metric, lead.row.a):
         leads = compare(other, testing, baseline=lead.row.a, threads=threads).leads
         if leads:

@@ -113,9 +113,9 @@ class Verdict:
 
     @property
     def turned(self) -> frozenset[str]:
-        """Return the codes of findings without whose users, or ties, the verdict changes in some place.
+        """Return the codes of findings (warnings) that change the verdict in some place if their users are left out.
 
-        A place is a data set, split and seed.
+        A place is a data set, split and seed. For findings on ties, the ties are broken otherwise instead.
         """
         return frozenset(one.code for lead in self.leads for one in lead.turned)
 

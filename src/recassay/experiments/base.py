@@ -64,7 +64,7 @@ class Trial:
         return {name: run.standings for name, run in self.runs.items() if run.standings is not None}
 
     def score(self, metrics: str | list[str], runs: Any = None, interval: Any = None) -> Scores:
-        """Return the scores of the lists of all systems, or of other ``runs``, on the fold."""
+        """Return the scores by ``metrics`` of the lists of all systems, or of other ``runs``, on the fold."""
         return score(
             dict(self.runs) if runs is None else runs, self.truth, metrics, train=self.fold.train,
             items=self.fold.items, interval=interval, execution=Execution(threads=self.threads),
@@ -74,7 +74,10 @@ class Trial:
 def played(
     fitted: Mapping[str, Any], fold: Fold, ask: UserProtocol, k: int = 1, threads: int | None = None
 ) -> dict[str, Run]:
-    """Return ``{name: run}``: the top ``k`` lists of fitted systems on a fold, with the ranks of relevant items."""
+    """Return ``{name: run}``: the top ``k`` lists of fitted systems on a fold, with the ranks of relevant items.
+
+    ``ask`` is the protocol, which says for whom and from which items systems recommend.
+    """
     task = ranking_task(fold, ask)
     return {name: play_fitted(system, task, name, k=k, threads=threads) for name, system in fitted.items()}
 

@@ -93,7 +93,10 @@ class Contest(Experiment):
     competitors: str = ""
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
-        """Return the share of users that each system in ``trial`` wins at every cut-off, and a table of all pairs."""
+        """Return the share of users that each system in ``trial`` wins at every cut-off, and a table of all pairs.
+
+        The system that ranks its first relevant item highest wins the user.
+        """
         contest = sudden_death(
             dict(trial.runs), trial.truth, self.at, competitors=self.competitors.split() or None, ties=self.ties,
             resamples=self.resamples, seed=self.seed, threads=trial.threads,

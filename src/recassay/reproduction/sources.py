@@ -230,7 +230,7 @@ def contest_tables(name: str, contests: Mapping[str, SuddenDeath], cutoffs: Sequ
 
 
 def rules_table(conclusions: FinishedConclusions) -> pl.DataFrame:
-    """Return a row per metric, setting, rule and system: its score and place, and how stable the winner is.
+    """Return a row per metric, setting, rule and system: its score and rank, and how stable the first rank is.
 
     A rule combines the means of a system on several data sets, for example by mean rank; a setting is, for example, a
     split. ``share_first`` is the share of resamples of the data sets in which the winner is first. ``changes`` is the

@@ -71,7 +71,7 @@ class Timing:
     threads: int = 1
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields, ready for JSON."""
+        """Return all fields (numbers of seconds, and the machine), ready for JSON."""
         return asdict(self)
 
     @classmethod
@@ -257,7 +257,7 @@ class Played(Protocol):
 
     @property
     def outcomes(self) -> Outcomes:
-        """Return the results, event by event."""
+        """Return the outcomes of the system: its values under each metric, event by event."""
 
 
 def outcomes_of(one: Outcomes | Played) -> Outcomes:

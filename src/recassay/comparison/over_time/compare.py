@@ -45,7 +45,10 @@ WIDE = 10  # bounds more than this many times as wide as the last bounds are not
 
 
 class Duel(NamedTuple):
-    """The comparison of two systems on a stream: their rows of :attr:`OverTime.curve`, and their row of the summary."""
+    """The comparison of two systems on a stream: a row per event (``curve``), and one of tests (``summary``).
+
+    They are the pair's rows of :attr:`OverTime.curve` and of :meth:`OverTime.summary`.
+    """
 
     curve: pl.DataFrame
     row: Mapping[str, Any]

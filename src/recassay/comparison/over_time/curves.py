@@ -67,7 +67,7 @@ class Curve:
     __repr__ = __str__
 
     def marked(self, marks: Iterable[tuple[int, str]]) -> Curve:
-        """Return the curve with additional marks, which are events with texts for the figure."""
+        """Return the curve with further ``marks``: (event, text) of events to point out in figures, such as alarms."""
         return replace(self, marks=tuple(sorted([*self.marks, *marks])))
 
     def at(self, events: Int64) -> Float:

@@ -41,7 +41,7 @@ class PlaceComparisons:
         return pl.concat([place.stamped(comparison.frame()) for place, comparison in self.comparisons.items()])
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return a dictionary per place, metric and pair of systems, ready for JSON."""
+        """Return a dictionary per place (data set, split, ..., seed), metric and pair of systems, ready for JSON."""
         return [
             {**place._asdict(), **row}
             for place, comparison in self.comparisons.items()
@@ -135,7 +135,7 @@ def comparison_facts(
 
 
 def _n_lost_claims(comparison: Comparison, alpha: float) -> int:
-    """Return how many significant differences are no longer significant after Holm's correction within each metric."""
+    """Return how many differences are significant at ``alpha``, but not after Holm's correction within each metric."""
     lost = 0
     for metric in dict.fromkeys(row.metric for row in comparison.rows):
         p = np.sort([row.p for row in comparison.rows if row.metric == metric and not np.isnan(row.p)])
@@ -161,10 +161,10 @@ def _models_in_lock(folder: Path | None) -> dict[str, dict[str, Any]]:
 def _beaten_systems(
     scores: ScoreSet, comparisons: Mapping[Place, Comparison], baseline: str | None, easy: Collection[str]
 ) -> Iterator[BeatenSystem]:
-    """Yield significant wins of ``easy`` systems (chance, popularity) over others, under accuracy metrics.
+    """Yield the systems that are significantly worse than an ``easy`` one (chance, popularity) by accuracy metrics.
 
     ``comparisons`` has the comparison of the systems for each data set, split, protocol, design and seed. With a
-    ``baseline`` only wins over the baseline count.
+    ``baseline``, only the baseline is examined.
     """
     for place, comparison in comparisons.items():
         higher = {row.metric: row.higher_is_better for row in scores.sheets[place].rows}

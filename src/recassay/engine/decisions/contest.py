@@ -75,7 +75,7 @@ class SuddenDeath(Displayable):
 
     @functools.cached_property
     def winners(self) -> NDArray[np.int16]:
-        """Return, for each user, how many systems share the win: all whose first relevant item has the best rank."""
+        """Return, for each user, how many systems have the first relevant item at the best rank of all."""
         return np.asarray((self.first == self.earliest).sum(axis=0, dtype=np.int16))
 
     @functools.cached_property
@@ -111,7 +111,7 @@ class SuddenDeath(Displayable):
         return self._share(1 / self.winners[won] if self.rules.ties == "split" else won)
 
     def outright(self, system: str, at: int | None = None) -> float:
-        """Return the share of users that a system wins alone: no other system shows a relevant item as early."""
+        """Return the share of users that a system wins alone: all others show a relevant item later, or not at all."""
         return self._share(self._won(system, at) & (self.winners == 1))
 
     def hit(self, system: str, at: int | None = None) -> float:
@@ -123,7 +123,7 @@ class SuddenDeath(Displayable):
         return self.n - int((self.earliest <= self._last_rank(at)).sum())
 
     def values(self, system: str, at: int | None = None) -> Float:
-        """Return 1 for each user that a system wins down to a cut-off, else 0; NaN for users that do not count.
+        """Return 1 for each user that a system wins down to a cut-off, else 0; NaN for users whom no share counts.
 
         A system wins a user if no other one shows a relevant item earlier. Under the rule ``ties="split"``, k systems
         that are equally early get 1 / k each, else 1 each. By default users without relevant items do not count.
@@ -198,7 +198,10 @@ class SuddenDeath(Displayable):
         return pl.DataFrame(rows)
 
     def curve(self) -> Exhibit:
-        """Return a chart of the share of users that each system wins, at every cut-off from 1 to the deepest."""
+        """Return a chart of the share of users that each system wins, at every cut-off from 1 to the deepest.
+
+        A system wins a user if no other shows the user a relevant item at a better rank.
+        """
         return Exhibit(
             name="sudden-death",
             title="Sudden Death",

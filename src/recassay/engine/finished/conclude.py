@@ -67,7 +67,7 @@ class FinishedRanking:
         return ", ".join([self.metric, *self.setting.values()])
 
     def leader(self) -> str:
-        """Return the system that wins under the first rule: by mean rank, or by value on the only data set."""
+        """Return the best system under the first rule: by mean rank, or by value on the only data set."""
         return self.winners[0].winner
 
     def sentence(self) -> str:

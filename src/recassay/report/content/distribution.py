@@ -95,7 +95,7 @@ class UnitValues:
         return exhibits
 
     def _by_system(self, column: str) -> dict[Place, dict[str, pl.Series]]:
-        """Return the values of a column of the file as ``{place: {system: values}}``; see ``blocks`` for places."""
+        """Return the values of a column of the file as ``{place: {system: values}}``; a place is as in ``blocks``."""
         values = read_parquet(self.path, columns=[column])[column]
         return {
             place: {name: pl.concat([values[rows] for rows in parts]) for name, parts in systems.items()}

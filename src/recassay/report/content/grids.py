@@ -157,7 +157,8 @@ class Grid:
     def agreement(self, design: str) -> float:
         """Return Kendall's tau between the order of systems under a design and that under the first design.
 
-        Systems without a mean under both are left out; NaN if none is left.
+        A design says which items are ranked as candidates. Systems without a mean under both are left out; NaN if none
+        is left.
         """
         both = [
             (left, right)
@@ -167,7 +168,10 @@ class Grid:
         return kendall(*zip(*both, strict=True)) if both else math.nan
 
     def same_order(self, design: str) -> bool:
-        """Return whether a design ranks the systems in the same order as the first design; ties count as the same."""
+        """Return whether the systems have the same order under a design as under the first; ties count as the same.
+
+        A design says which items are ranked as candidates.
+        """
         ranked = [system for system in self.ranked(self.designs[0]) if not math.isnan(self.value(system, design))]
         sign = 1 if self.higher_is_better else -1
         steps = pairwise(sign * self.value(system, design) for system in ranked)
@@ -178,8 +182,8 @@ class Grid:
 class ResultGrids:
     """Results on one data set, split, protocol and seed (``place``).
 
-    ``grids`` has a table for each metric, with systems as rows and designs as columns. ``folds`` are the rows of single
-    folds, and ``comparisons`` those of comparisons.
+    ``grids`` has a table for each metric, with systems as rows and designs (which items are ranked) as columns.
+    ``folds`` are the rows of single folds, and ``comparisons`` those of comparisons.
     """
 
     place: Place
@@ -217,7 +221,10 @@ def result_grids(rows: Iterable[Row], comparisons: Iterable[Row], baseline: str 
 
 
 def grids_of(scores: Scores, comparison: Comparison | None) -> list[ResultGrids]:
-    """Return the scores of one call, which have no data set or split, as tables of systems by designs."""
+    """Return the scores of one call as tables: systems as rows, designs (which items are ranked) as columns.
+
+    They have no data set or split. ``comparison`` has the tests of the scores, if there are any.
+    """
     rows = map(vars, scores.rows)
     return result_grids(rows, *((map(vars, comparison.rows), comparison.baseline) if comparison else ((),)))
 

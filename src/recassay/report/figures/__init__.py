@@ -98,7 +98,7 @@ def _finite(value: Any) -> bool:
 
 
 def _draw(exhibit: Exhibit, rows: Sequence[Row], whole: Sequence[Row], names: Sequence[str], title: str) -> str:
-    """Return one panel as SVG, with the marks of each series in ``names``.
+    """Return one panel as SVG: the points, bars or cells of each series in ``names``.
 
     The scales cover the rows of all panels (``whole``); ``title`` is the figure's label for screen readers.
     """
@@ -176,8 +176,9 @@ def _y_scale(exhibit: Exhibit, rows: Sequence[Row]) -> Scale:
 
 
 def _points(exhibit: Exhibit, rows: list[Row], area: PlotArea, number: int, of: int) -> list[str]:
-    """Return the points of series ``number`` of ``of`` as SVG elements, with the line through them and their intervals.
+    """Return the points of one series as SVG elements, with the line through them and their intervals.
 
+    The series has this ``number``, and there are ``of`` series in all.
     Intervals are a band along a line, and whiskers of single points.
     """
     if exhibit.kind == "line" and all(is_number(row[exhibit.x]) for row in rows):
@@ -207,7 +208,10 @@ def _points(exhibit: Exhibit, rows: list[Row], area: PlotArea, number: int, of: 
 
 
 def _bars(exhibit: Exhibit, rows: list[Row], area: PlotArea, number: int, of: int) -> list[str]:
-    """Return the bars of series ``number`` of ``of`` as SVG elements; those of different series are side by side."""
+    """Return the bars of one series as SVG elements; bars of different series are side by side.
+
+    The series has this ``number``, and there are ``of`` series in all.
+    """
     wide = min(0.8 * area.width / max(1, len(area.x.ticks)) / of, 48)
     zero, drawn = area.bottom if exhibit.log_y else area.up(0), []
     for row in rows:
@@ -253,7 +257,7 @@ def _cell_text(exhibit: Exhibit, row: Row) -> str:
 
 
 def _bands(exhibit: Exhibit, rows: Sequence[Row], area: PlotArea) -> list[str]:
-    """Return shaded backgrounds as SVG elements for the ranges of x where the band column of ``exhibit`` has a text.
+    """Return shaded backgrounds as SVG elements: a range of x with one text in the column ``band`` of the exhibit.
 
     A text that has several ranges is shown in the first one only.
     """
@@ -281,7 +285,7 @@ def _bands(exhibit: Exhibit, rows: Sequence[Row], area: PlotArea) -> list[str]:
 
 
 def _events(exhibit: Exhibit, rows: Sequence[Row], area: PlotArea) -> list[str]:
-    """Return a vertical line as SVG elements where the column that ``exhibit`` names as its mark has a text."""
+    """Return vertical lines as SVG elements, at the rows with a text in the column ``mark`` of the exhibit."""
     events = dict.fromkeys(
         (row[exhibit.x], str(row[exhibit.mark])) for row in rows if exhibit.mark and row[exhibit.mark]
     )
@@ -294,13 +298,13 @@ def _events(exhibit: Exhibit, rows: Sequence[Row], area: PlotArea) -> list[str]:
 
 
 def _bounds(exhibit: Exhibit, row: Row) -> list[float]:
-    """Return the bounds of a point, low and high; an empty list if one of them is unknown."""
+    """Return the bounds of a point in ``row``, low and high; an empty list if one of them is unknown."""
     bounds = _numbers([row], exhibit.low, exhibit.high)
     return bounds if len(bounds) > 1 else []
 
 
 def _tooltip(exhibit: Exhibit, row: Row) -> str:
-    """Return an SVG tooltip with the values of a point."""
+    """Return an SVG tooltip with the values of a point: those of ``row`` in the columns that ``exhibit`` draws."""
     name, value = (exhibit.y, exhibit.x) if exhibit.kind == "dot" else (exhibit.x, exhibit.y)
     where = f"{row[exhibit.series]}, " if exhibit.series else ""
     what = str(row[name]) if isinstance(row[name], str) else f"{name} {row[name]!s}"

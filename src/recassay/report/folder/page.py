@@ -78,7 +78,7 @@ def page(folder: ResultFolder, distributions: Distributions | None = None) -> st
     picture, by_code = systems(verdict, grids), finding_groups(folder.findings, verdict)
 
     def view_figures(place: Place, grid: Grid, design: str, name: str) -> list[dict[str, Any]]:
-        """Return the figures of the means of systems under a design."""
+        """Return the figures of the means of systems under a design (which items are ranked), by one metric."""
         distribution = charts.get((place._replace(design=design), grid.metric), ())
         return budget.figures([means(grid, design), *distribution], name)
 

@@ -95,7 +95,9 @@ def means(grid: Grid, design: str) -> Exhibit:
 def _dots(
     name: str, title: str, caption: str, rows: Sequence[tuple[str, Grid, str, str]], facet: str | None = None
 ) -> Exhibit:
-    """Return a chart of means with intervals; ``rows`` are (setting, grid, system, design).
+    """Return a chart of means with intervals, a row for each (setting, grid, system, design) in ``rows``.
+
+    A grid has the results by one metric, and a design says which items are ranked as candidates.
 
     ``facet`` names the column of settings, which has a panel for each of them; without it, the settings are not shown.
     """

@@ -292,9 +292,7 @@ def _friedman(test: Friedman) -> str:
 
 
 def bars(groups: Sequence[Sequence[str]], system: str) -> str:
-    """Return a bar for each group of systems that contains ``system``, and a blank for each other group, in columns.
-
-    The groups are those that Nemenyi's test does not tell apart.
+    """Return a bar for each group (not told apart by Nemenyi's test) that contains ``system``, and blanks for others.
 
     >>> [bars((("a", "b"), ("b", "c")), name) for name in "abc"]
     ['│  ', '│ │', '  │']

@@ -33,8 +33,8 @@ Kind = Literal["name", "system", "number"]
 class Cell:
     """A cell: its text, and how it is emphasised.
 
-    ``style`` is best, second, dim, bold or a severity, or empty. ``head`` is a bold beginning of the text. ``marks``
-    are superscript letters of a number, or the letter that stands for a name.
+    ``style`` is best, second, dim, bold, a severity of a finding (such as warning), or empty. ``head`` is a bold
+    beginning of the text. ``marks`` are superscript letters of a number, or the letter that stands for a name.
     """
 
     text: str = ""
@@ -82,7 +82,7 @@ class Field:
     kind: Kind = "number"
 
     def cell(self, row: Row, style: str) -> Cell:
-        """Return the cell of a row; a dash for a value that is None."""
+        """Return the cell of this column in a row, with ``style`` if it is a number; a dash if a value is None."""
         values = [row[key] for key in self.keys.split()]
         return Cell(wording.NOTHING if None in values else self.form(*values), style if self.kind == "number" else "")
 
@@ -91,27 +91,27 @@ SYSTEM_WIDTH = 24  # of a column with names of systems
 
 
 def name(key: str, heading: str = "") -> Field:
-    """Return a column of names, such as metrics."""
+    """Return a column of names, such as metrics: the values of ``key``, below ``heading`` (default: the key)."""
     return Field(key, heading or key, str, "name")
 
 
 def system(key: str = "system", heading: str = "system") -> Field:
-    """Return a column of names of systems."""
+    """Return a column of names of systems: the values of ``key`` in rows, below ``heading``."""
     return Field(key, heading, str, "system")
 
 
 def count(key: str, heading: str = "") -> Field:
-    """Return a column of counts."""
+    """Return a column of counts: the values of ``key``, below ``heading`` (default: the key)."""
     return Field(key, heading or key, "{:,}".format)
 
 
 def share(key: str, heading: str = "", digits: int = 1) -> Field:
-    """Return a column of shares in percent."""
+    """Return a column of percentages: the shares under ``key`` in rows, below ``heading`` (default: the key)."""
     return Field(key, heading or key, lambda value: f"{100 * value:.{digits}f} %")
 
 
 def interval(level: float, keys: str = "low high") -> Field:
-    """Return a column of confidence intervals."""
+    """Return a column of intervals of confidence ``level``; ``keys`` are the keys of the two bounds in a row."""
     return Field(keys, f"{wording.percent(level)} interval", wording.interval)
 
 

@@ -123,7 +123,7 @@ def make_plan(document: Document, study: Study) -> Plan | SequencePlan | StreamP
 
 
 def _refuse_keys(document: Document, study: Study, protocol: BaseProtocol) -> None:
-    """Raise U132 for a key that only studies of another kind have."""
+    """Raise U132 for a key that only studies of another kind have; ``protocol`` decides the kind of the study."""
     kind = STREAMS if isinstance(protocol, Prequential) else GENERATED if isinstance(protocol, Sequence) else RANKED
     sections: list[tuple[Key, Study | Data, Mapping[str, tuple[str, ...]]]] = [((), study, OF_KIND)]
     sections += [(("data", number), entry, DATA_OF_KIND) for number, entry in enumerate(study.data)]

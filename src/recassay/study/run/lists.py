@@ -118,7 +118,10 @@ class ListRun(StudyRun[Fold, Run]):
         self.task(fold, self.plan.protocol)
 
     def answer(self, fitted: Any, fold: Fold, name: str, seed: int, checkpoint: Path | None, listener: Listener) -> Run:
-        """Return the ranked lists of a fitted system with standings (counts of candidates above each relevant item)."""
+        """Return the ranked lists of a fitted system with standings (counts of candidates above each relevant item).
+
+        ``name`` is that of the system; other kinds of studies need the further arguments.
+        """
         return play_fitted(
             fitted, self.task(fold, self.plan.protocol), name, k=self.plan.protocol.k, threads=self.threads
         )

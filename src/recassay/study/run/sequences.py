@@ -105,7 +105,10 @@ class SequenceRun(StudyRun[SequenceFold, Runs]):
     def answer(
         self, fitted: Any, fold: SequenceFold, name: str, seed: int, checkpoint: Path | None, listener: Listener
     ) -> Runs:
-        """Return the sequences that a fitted system generates, a result for each seed of the protocol."""
+        """Return the sequences that a fitted system generates, a result for each seed of the protocol.
+
+        ``name`` is that of the system, and ``seed`` that of the study. Studies of streams need the others.
+        """
         return generate(fitted, fold, self._protocol(seed), name=name, threads=self.threads)
 
     def store_answer(self, cell: StudyCell, name: str, answer: Runs, fold: SequenceFold, key: str) -> None:

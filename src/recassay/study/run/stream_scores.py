@@ -78,7 +78,8 @@ def score_streams(
 def _row(outcomes: Outcomes, key: Key, metric: Metric, column: Values | None) -> Summary:
     """Return the row of a system under a metric: its mean over scored events, with counts.
 
-    ``column`` has the value at each event; it is None for a metric of many lists together, such as coverage.
+    ``key`` is (system, heading of the metric). ``column`` has the value at each event; it is None for a metric of many
+    lists together, such as coverage.
     """
     scored, counts = len(outcomes), outcomes.counts
     if column is None:
@@ -106,7 +107,7 @@ def catalogue_window(plan: StreamPlan, dataset: str) -> int | None:
 
 
 def with_catalogue(stream: Stream, plan: StreamPlan, dataset: str) -> Outcomes:
-    """Return the outcomes of a stream, with the metrics of many lists over all of it and over windows."""
+    """Return the outcomes of a stream, with its metrics of many lists, such as coverage, over all of it and windows."""
     outcomes, found, scored = stream.outcomes, dict[str, CatalogueValues](), len(stream.outcomes)
     size = windows(window=catalogue_window(plan, dataset), scored=scored, events=outcomes.events).window
     size = min(int(size or 1), scored)

@@ -75,7 +75,7 @@ class StreamRun(StudyRun[StreamFold, Outcomes]):
         return {"times": fold.log.times, "stream": sizes_of(fold.log)}
 
     def small(self, cell: StudyCell, fold: StreamFold) -> StreamFold:
-        """Return the first events of a stream."""
+        """Return a fold of the first events of a stream, on which the study is tried first."""
         events = min(DRY_RUN_EVENTS, len(fold.log))
         return fold.first(events, dry_run_protocol(fold.protocol, events))
 
@@ -98,7 +98,11 @@ class StreamRun(StudyRun[StreamFold, Outcomes]):
     def answer(
         self, fitted: Any, fold: StreamFold, name: str, seed: int, checkpoint: Path | None, listener: Listener
     ) -> Outcomes:
-        """Return the outcomes of a system at every event; resume from a checkpoint if the model can be stored."""
+        """Return the outcomes of a system (values per scored event) on a whole stream.
+
+        If the model can be stored, a run that was interrupted resumes from the file ``checkpoint``. ``listener`` is
+        told the number of events done.
+        """
         plan, done = self.plan.for_data(fold.dataset), 0
         metrics = list(plan.of_events) if fold.protocol.predict == "items" else None
         how: dict[str, Any] = {"metrics": metrics, "items": fold.items if metrics else None}
@@ -256,7 +260,10 @@ def _over_time_exhibits(scored: Played, metric: str, plan: StreamPlan, dataset: 
 
 
 def _catalogue_exhibit(scored: Played, heading: str) -> Exhibit:
-    """Return a chart over time of a metric of many lists, such as coverage."""
+    """Return a chart over time of the metric ``heading``, which describes many lists together, such as coverage.
+
+    ``scored`` maps each system to its outcomes.
+    """
     curves = {name: outcomes.catalogue[heading] for name, outcomes in scored.items()}
     table = pl.concat(
         pl.DataFrame({EVENT: np.array(one.at, np.int64), heading: np.array(one.values, np.float64)}).with_columns(
@@ -366,7 +373,10 @@ def _pairs_exhibit(table: pl.DataFrame, metric: str, suffix: str) -> Exhibit:
 
 
 def _means_exhibit(by_protocol: Mapping[str, Played], metric: str, suffix: str) -> Exhibit:
-    """Return the means of the systems under protocols that cannot all be paired."""
+    """Return a chart of the means of systems under protocols that cannot all be compared event by event.
+
+    ``by_protocol`` maps each protocol to {system: outcomes}; ``suffix`` ends the name of the chart.
+    """
     rows = [
         {"system": system, "protocol": text, "mean": mean(one, metric), "n": len(one)}
         for text, outcomes in by_protocol.items()

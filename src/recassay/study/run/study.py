@@ -331,7 +331,7 @@ def _system(system: System) -> dict[str, Any]:
 
 
 def _difference(before: Any, now: Any) -> str:
-    """Return what two different values of a key of the lock were and are, as the end of a sentence.
+    """Return how a value of the lock file has changed, as the end of a sentence; ``now`` differs from ``before``.
 
     Lists of things with the same names differ in an entry, which is named.
 

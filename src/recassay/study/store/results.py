@@ -253,7 +253,7 @@ def changes(out: str | Path, arguments: Mapping[str, Any]) -> list[str]:
 
 
 def _is_same(path: Path, known: Stamp) -> bool:
-    """Return whether a file has the recorded size and time, or at least the recorded size and digest."""
+    """Return whether a file has the size and time in its stamp ``known``, or at least the same size and digest."""
     *before, digest = known
     now = _size_and_time(path)
     return now == before or (now[:1] == before[:1] and digest == (_digest(path) or None))
