@@ -111,6 +111,8 @@ def unpack_rows(
 ) -> bool:
     """Replace the integers of :func:`pack_keys`, sorted in each group, by the rows they stand for.
 
+    ``packed``, ``offsets`` and ``place_bits`` are the result and arguments of :func:`pack_keys`.
+
     Mark in ``close`` each integer with the same high bits as the one before it in its group; return whether any is
     marked.
     """

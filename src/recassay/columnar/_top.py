@@ -153,7 +153,10 @@ def collect_best(line: Scores, ids: Int32, highest: Scores, depth: int, k: int, 
 
 @njit(nogil=True, cache=True)
 def find_worst(places: Int32, scores: Scores, ids: Int32, size: int) -> int:
-    """Return the index of the pair, among the first ``size``, with the lowest score; of equal ones the highest id."""
+    """Return the index of the lowest of the first ``size`` ``scores``; of equal ones, that of the highest id.
+
+    The id of entry i is ``ids[places[i]]``.
+    """
     worst = 0
     for pair in range(1, size):
         low, score = scores[worst], scores[pair]

@@ -119,7 +119,10 @@ def known_numbers(timestamps: pl.Series) -> NDArray[Any]:
 
 
 def check_scale(scale: TimeScale, where: str) -> None:
-    """Raise if times cannot all be right: two units (I387), or some far away from all others (I387)."""
+    """Raise if times cannot all be right: two units (I387), or some far away from all others (I387).
+
+    ``scale`` has their counts and limits by magnitude, and ``where`` names the table.
+    """
     found = [band for band, count in enumerate(scale.counts) if count]
     if len(found) < 2 or found == [0]:
         return

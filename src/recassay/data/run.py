@@ -339,7 +339,7 @@ def _scores(table: GroupedRows, nan: Nan, where: str) -> tuple[pl.Series, int]:
 
 
 def _ranks(table: GroupedRows, where: str) -> pl.Series:
-    """Return the ranks; raise I302 if one is missing or negative."""
+    """Return the ranks in a table; raise I302, naming the table (``where``), if one is missing or negative."""
     ranks = table["rank"]
     if ranks.dtype.is_float():
         ranks = ranks.fill_nan(None)

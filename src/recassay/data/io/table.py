@@ -141,7 +141,7 @@ def unnested(table: Table, role: Role, chosen: Mapping[str, str], *, in_parts: b
 
 
 def _column_of_lists(table: Table, role: Role, chosen: Mapping[str, str]) -> str | None:
-    """Return the column that holds a user's items; None if each row holds one item."""
+    """Return the column of ``table`` whose rows hold all items of a user; None if each row holds one item."""
     item = chosen.get(ITEM, recognised(table.names, role).get(ITEM))
     named = [one for one in table.names if normalised_name(one) in LISTS]
     several = [item] if item in table.names else named
@@ -163,7 +163,7 @@ def _column_of_lists(table: Table, role: Role, chosen: Mapping[str, str]) -> str
 
 
 def _refuse_other_lengths(scan: pl.LazyFrame, item: str, others: Sequence[str], where: str) -> None:
-    """Raise I108 if lists in one row differ in length."""
+    """Raise I108 if the lists of columns ``others`` differ in length from that of ``item`` in some row of ``scan``."""
     if not others:
         return
     lengths = scan.select(pl.col(item, *others).list.len()).collect()

@@ -209,7 +209,10 @@ def _walk(
 
 
 def _events_of_copy(batch: Batch, protocol: Prequential, number: int) -> tuple[Batch, Int64 | None]:
-    """Return the events that the copy with this ``number`` learns, and how many times it learns each (None: once)."""
+    """Return the events that the copy with this ``number`` learns, and how many times it learns each (None: once).
+
+    ``batch`` has events of the stream; ``protocol`` says how events are divided among copies of a model.
+    """
     if protocol.folds == "none":
         return batch, None
     repeats = _learn_counts(batch.log, protocol, number)
