@@ -190,7 +190,10 @@ class Evidence:
         return Interval(n, low + wide * middle, *bounds)
 
     def difference(self, a: str, b: str, metric: str, alpha: float | None = None) -> Difference:
-        """Return the difference of two arms in ``metric``, a minus b; ``alpha`` is the error rate of its bounds."""
+        """Return the difference of two arms in ``metric``, a minus b.
+
+        Its bounds hold with probability 1 - ``alpha``; with None that is :attr:`alpha`.
+        """
         if a > b:
             turned = self.difference(b, a, metric, alpha)
             return Difference(turned.n, -turned.difference, -turned.adjusted, -turned.high, -turned.low)
