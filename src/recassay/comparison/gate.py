@@ -162,7 +162,7 @@ class Gate(Displayable):
         return [{**asdict(one), "difference": one.difference} for one in self.criteria]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the verdict, criteria, suspicions and findings as plain values for JSON."""
+        """Return the verdict, criteria, suspicions and findings (warnings) as plain values for JSON."""
         return {
             "verdict": self.verdict,
             "level": self.level,

@@ -28,7 +28,7 @@ class Lead:
     are defined, and ``p`` is adjusted over all ``pairs`` of systems, NaN if nothing was tested. ``better``, ``worse``
     and ``unclear`` sort the other systems by their comparison with the ``baseline``, if there is one. ``common`` is the
     number of users with both systems if one of the two means is over more users, else 0. ``rechecks`` are the best
-    system and its test without the users, or ties, that each finding names.
+    system and its test without the users, or ties, that each finding (warning) names.
     """
 
     place: Place
@@ -68,7 +68,7 @@ class Lead:
 
     @property
     def established(self) -> bool:
-        """Return whether the lead is significant, also without the users, or ties, that each finding names."""
+        """Return whether the lead of the best system is significant, also without what each finding (warning) names."""
         return self.significant and not self.turned
 
     @property
@@ -84,7 +84,7 @@ class Lead:
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> Lead:
-        """Return the lead that a row of :meth:`to_dict` describes."""
+        """Return the lead (best system and its test) that a row of :meth:`to_dict` describes."""
         given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
         place = Place(*(given.pop(axis) for axis in AXES))
         numbers = {name: math.nan if given[name] is None else float(given[name]) for name in NUMBERS}
@@ -154,7 +154,7 @@ class Verdict:
 
 
 def verdict_of(leads: Iterable[Lead], *, level: float = 0.95, metric: str | None = None) -> Verdict:
-    """Return the verdict that follows from leads, which are in the order of the study's metrics and designs.
+    """Return the verdict that follows from leads (best systems), in the order of the study's metrics and designs.
 
     ``metric`` is the main metric; by default the first one that says how good a system is.
     """
@@ -197,7 +197,7 @@ def _untested(place: Place, row: Summary, systems: Sequence[str], second: str | 
 
 
 def _with_test(lead: Lead, comparison: Comparison, n: int) -> Lead:
-    """Return the lead with its test, its rechecks, and the other systems sorted by their test against the baseline.
+    """Return a lead (the best system by a metric) with its test, its rechecks, and the comparisons with the baseline.
 
     ``n`` is the larger number of users that one of the two means is over; it is 0 if users have weights: such a mean
     counts events, not users.

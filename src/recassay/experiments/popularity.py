@@ -67,7 +67,7 @@ class Popularity(Experiment):
     seed: int = 0
 
     def validate(self) -> None:
-        """Raise an error if the metric or the design is unknown."""
+        """Raise an error if the metric or the design (which items are ranked) is unknown."""
         parse(self.design_text)
         parse_metrics(self.metric)
 

@@ -58,7 +58,7 @@ class Sparsity(Experiment):
     users: Users = "all"
 
     def validate(self) -> None:
-        """Raise an error for an unknown metric."""
+        """Raise an error if a metric is unknown."""
         parse_metrics(self.metric)
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
@@ -287,7 +287,7 @@ class Percentiles(Experiment):
                     yield row | {"1/t": 1 / judged.t, "sets": judged.sets}
 
     def _expected(self, trial: Trial, design: str) -> Iterator[tuple[str, DesignResult]]:
-        """Yield (system, its expected metrics under a design) for each system in ``trial``."""
+        """Yield (system, expected metrics) for each system in ``trial``, under a design (which items are ranked)."""
         metric = {self.metric: parse_metric(self.metric)}
         for name, one in trial.standings().items():
             yield name, expect(one, parse(design), metric, short="all", variance=False, threads=trial.threads)

@@ -118,7 +118,7 @@ class DesignScores(Displayable):
             require_known(name, known, code, f"the {noun} '{name}' was not judged")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return rows, findings and settings, ready for JSON."""
+        """Return rows, findings (warnings) and settings, ready for JSON."""
         return {
             "rows": [row.to_dict() for row in self.rows],
             "findings": [finding.to_dict() for finding in self.findings],

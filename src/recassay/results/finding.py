@@ -15,7 +15,7 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 @dataclass(frozen=True)
 class Finding(Displayable):
-    """One observation about an evaluation; its code is permanent and explained in ``docs/reference/findings.md``."""
+    """A note or warning on an evaluation; its code is permanent and explained in ``docs/reference/findings.md``."""
 
     code: str
     severity: Severity
@@ -28,7 +28,7 @@ class Finding(Displayable):
         return asdict(self)
 
     def at_least(self, severity: Severity) -> bool:
-        """Return whether this finding is at least as severe as ``severity``.
+        """Return whether this finding is at least as severe as ``severity``: info, warning or error.
 
         >>> Finding("C001", "warning", "t", "d").at_least("info")
         True

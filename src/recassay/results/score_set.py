@@ -24,7 +24,8 @@ Coordinate = str | int | None  # the value of a coordinate of scores
 class Place(NamedTuple):
     """Where in a study scores are from: data set, split, protocol, design and seed, called coordinates or axes.
 
-    A coordinate that is not stated is ``given``, or None for the seed.
+    A design says which items are ranked as candidates. A coordinate that is not stated is ``given``, or None for the
+    seed.
     """
 
     dataset: str = GIVEN

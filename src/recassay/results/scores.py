@@ -218,8 +218,8 @@ class Summary:
 class Scores(Displayable):
     """Values of every system under every metric on the same units, with their summary, findings and settings.
 
-    A unit is a user, or a test sequence; its values are NaN where a metric is undefined. Metrics of the whole
-    catalogue, or pooled over all units, have a summary and no values per unit.
+    A unit is a user, or a test sequence; its values are NaN where a metric is undefined. Findings are warnings. Metrics
+    of the whole catalogue, or pooled over all units, have a summary and no values per unit.
     """
 
     units: pl.Series

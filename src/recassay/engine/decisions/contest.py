@@ -326,7 +326,7 @@ class SuddenDeath(Displayable):
         return replace(self, findings=(*self.findings, *findings))
 
     def aligned_with(self, other: SuddenDeath) -> SuddenDeath:
-        """Return these results with systems in the order of ``other``; raise an error if systems or rules differ."""
+        """Return these results with systems in the order of ``other``; raise if systems or rules differ."""
         if set(self.competitors) != set(other.competitors):
             odd = sorted(set(self.competitors) ^ set(other.competitors))
             raise UsageError(

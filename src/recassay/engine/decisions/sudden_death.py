@@ -140,7 +140,7 @@ def _chosen_systems(named: Iterable[tuple[str, Entry]], chosen: tuple[str, ...] 
 
 
 def _equal_ranks_finding(contest: SuddenDeath) -> tuple[Finding, ...]:
-    """Return finding C012 if systems have the same first relevant rank for every user, else an empty tuple.
+    """Return warning (finding) C012 if systems have the same first relevant rank for all users, else an empty tuple.
 
     Most likely they are one run under two names.
     """

@@ -67,11 +67,11 @@ class FinishedRanking:
         return ", ".join([self.metric, *self.setting.values()])
 
     def leader(self) -> str:
-        """Return the best system under the first rule: by mean rank, or by value on the only data set."""
+        """Return the best system by the first rule: mean rank over data sets, or the value on the only data set."""
         return self.winners[0].winner
 
     def sentence(self) -> str:
-        """Return the verdict: who is first, under how many rules, and how stable that is."""
+        """Return the verdict: who is first, by how many rules that combine data sets, and how stable that is."""
         leader, n = self.leader(), len(self.table.datasets)
         if n == 1:
             order = np.argsort(-self.table.values[0] if self.higher else self.table.values[0], kind="stable")
@@ -229,7 +229,7 @@ def conclude(
 
 
 def _winner(rule: AggregationRule, table: MeansTable, higher: bool, options: ResamplingOptions) -> RuleWinner | None:
-    """Return the order of the systems of a table of means by a rule; None if the rule is not defined for the values.
+    """Return the order of systems by a rule that combines data sets; None if it is not defined for the values.
 
     ``higher`` says whether more is better. The data sets are resampled.
     """

@@ -57,7 +57,7 @@ class FindingGroup:
 
     @property
     def count(self) -> int:
-        """Return the number of cases of all findings in the group, including repeats in other folds and seeds."""
+        """Return the number of cases of all findings (warnings) in the group, also of other folds and seeds."""
         return sum(int(row.get("cases", 1)) for row in self.rows)
 
 
@@ -120,7 +120,7 @@ def _names(codes: list[str]) -> str:
 
 
 def _verdict_fields(row: Row, verdict: Verdict) -> tuple[int, bool, bool]:
-    """Return (weight, same, turned) of a finding: how important it is, and whether the verdict depends on it.
+    """Return (weight, same, turned) of a finding (warning): how important it is, and whether the verdict depends on it.
 
     They are fields of :class:`FindingGroup`; ``row`` is the finding.
     """
@@ -137,7 +137,7 @@ def _verdict_fields(row: Row, verdict: Verdict) -> tuple[int, bool, bool]:
 
 
 def where_of(row: Row) -> list[str]:
-    """Return the texts that say where a finding was made: its system, data set, split and design, as far as stated."""
+    """Return the system, data set, split and design that a finding (warning) is about, each as text, if stated."""
     return [str(row[key]) for key in WHERE if row.get(key) and row[key] != "given"]
 
 

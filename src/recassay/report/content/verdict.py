@@ -115,9 +115,9 @@ def _headline_of_one(lead: Lead, level: float, names: Mapping[Place, str]) -> st
 
 
 def _changed_verdict(lead: Lead, other: Recheck) -> str:
-    """Return, as text, the verdict computed without the users or ties that a finding names (``other``).
+    """Return, as text, the verdict without the users or ties that a finding (warning) names (``other``).
 
-    ``lead`` is the verdict with them, which is another.
+    ``lead`` is the verdict with them, in which another system is best, or the significance differs.
     """
     who = WITHOUT[other.code].format(n=other.n, leader=lead.leader)
     size, p = wording.number(abs(other.difference)), wording.p_phrase(other.p)
@@ -130,7 +130,7 @@ def _changed_verdict(lead: Lead, other: Recheck) -> str:
 
 
 def _changed_verdicts(leads: Sequence[Lead], names: Mapping[Place, str]) -> Iterable[str]:
-    """Yield a sentence for each finding that changes the verdict, except the one that the headline mentions.
+    """Yield a sentence for each finding (warning) that changes the verdict, except that of the headline.
 
     A finding changes the verdict if the verdict is another without the users or ties that the finding names. ``names``
     are the names of places (data set, split and so on).
@@ -268,7 +268,7 @@ def _against_baseline(leads: Sequence[Lead]) -> Iterable[str]:
 
 
 def _contradictions(verdict: Verdict) -> Iterable[str]:
-    """Yield sentences on the metrics and designs under which a system other than the verdict's leader is best.
+    """Yield sentences on the metrics and designs (items ranked) by which another system than the verdict's is best.
 
     There is a sentence for each metric or design with a significant lead of another system, one for all those with
     insignificant leads, and one on how many metrics have the same leader.

@@ -41,7 +41,7 @@ class CheckOutcome:
 
 
 def run_checks(folder: ResultFolder) -> list[CheckOutcome]:
-    """Return the outcome of every check, in the order of their codes.
+    """Return the outcome of every check on a folder of results, in the order of their codes.
 
     Checks that need only the tables of the folder are run now; the findings of others are those stored in the folder.
     """

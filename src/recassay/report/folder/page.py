@@ -83,7 +83,7 @@ def page(folder: ResultFolder, distributions: Distributions | None = None) -> st
         return budget.figures([means(grid, design), *distribution], name)
 
     def rank_figures(grid: Grid, name: str) -> list[dict[str, Any]]:
-        """Return the figure of ranks under all designs, if there are several designs and systems with an order."""
+        """Return the figure of ranks under all designs (items ranked), if there are several designs and ranks."""
         ordered = grid.higher_is_better is not None and len(grid.systems) > 1 and len(grid.designs) > 1
         return budget.figures([ranks(grid)] if ordered else [], name)
 

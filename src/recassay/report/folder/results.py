@@ -127,7 +127,7 @@ def files_read(home: Path) -> list[Path]:
 
 
 def _findings(home: Path, summary: Mapping[str, Any]) -> tuple[Row, ...]:
-    """Return the findings in ``findings.jsonl``, or those in the summary if there is no such file."""
+    """Return the findings (warnings) in ``findings.jsonl``, or those in the summary if there is no such file."""
     path = home / FINDINGS
     if not path.is_file():
         return _rows(summary, "findings", home / SUMMARY)

@@ -130,7 +130,7 @@ def _rows_by_place(folder: ResultFolder) -> dict[tuple[Any, ...], list[Mapping[s
 
 
 def log_results(client: Any, run: str, scores: Scores) -> dict[str, float]:
-    """Log the scores of one system, and the findings on it, to a run of MLflow; return ``{name: number}``."""
+    """Log the scores of one system, and the findings (warnings) on it, to a run of MLflow; return {name: number}."""
     numbers = _numbers({"metric": row.metric, **row.to_dict()} for row in scores.rows)
     findings = [finding.to_dict() for finding in scores.findings]
     _log(client, run, {}, numbers, dict(_findings(findings, scores.systems[0])))
@@ -148,7 +148,7 @@ def _numbers(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def _findings(findings: Iterable[Mapping[str, Any]], system: str) -> Iterator[tuple[str, str]]:
-    """Yield (name, text) of an MLflow tag for each finding about ``system`` or about all systems."""
+    """Yield (name, text) of an MLflow tag for each finding (warning) about ``system`` or about all systems."""
     for finding in findings:
         if not finding.get("system") or system in finding["system"].split(", "):
             text = f"{finding['severity']}: {finding['title']}. {finding['detail']}"

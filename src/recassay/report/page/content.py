@@ -166,7 +166,9 @@ def mean_cell(grid: Grid, system: str, design: str) -> dict[str, Any]:
 
 
 def informative(grid: Grid, *designs: str) -> list[tuple[str, str, bool, str]]:
-    """Return those of the additional columns ``COLUMNS`` that have a number other than 0 under some of the designs.
+    """Return those of the columns ``COLUMNS`` that have a number other than 0 under some of the designs.
+
+    A design says which items are ranked as candidates.
 
     A column is (key in a row, heading, whether it is a count, explanation). Columns in ``ALWAYS`` may be 0 throughout.
     """

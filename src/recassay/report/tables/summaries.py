@@ -143,7 +143,7 @@ def _percent(share: float) -> str:
 
 
 def findings_of(reranked: Reranked) -> tuple[Finding, ...]:
-    """Return findings about a re-ranked run: most of its items lack the features that the order depends on."""
+    """Return a warning (finding) if most items of a re-ranked run lack the features that the order depends on."""
     return diagnose("re-ranking", rows=reranked.run.items.size, bare=reranked.counts.get("bare", 0))
 
 

@@ -49,7 +49,7 @@ def verdict_block(verdict: Verdict, groups: Sequence[ResultGrids] = (), unit: st
 
 
 def findings_table(scores: Scores, verdict: Verdict | None = None) -> RenderableType:
-    """Return a table of the findings, errors first; without findings, a line that says so.
+    """Return a table of the findings (warnings) on scores, errors first; without any, a line that says so.
 
     With the ``verdict`` on these scores, a sentence follows on whether a finding could change it.
     """
@@ -61,7 +61,7 @@ def findings_table(scores: Scores, verdict: Verdict | None = None) -> Renderable
 
 
 def findings_in_full(findings: Iterable[Finding], systems: Sequence[str] = ()) -> ResultTable:
-    """Return a row per finding, errors first; one about all of several ``systems`` says so."""
+    """Return a row per finding (warning about results), errors first; one about all of ``systems`` says so."""
     rows = tuple(
         (
             Cell(finding.severity, finding.severity),
@@ -78,7 +78,7 @@ def findings_in_full(findings: Iterable[Finding], systems: Sequence[str] = ()) -
 def findings_block(
     findings: Iterable[Finding | Mapping[str, Any]], verdict: Verdict | None = None, *, folder: object = None
 ) -> RenderableType:
-    """Return the findings, grouped by code: with their text if they could change the verdict, else one line per code.
+    """Return the findings (warnings) by code: with their text if they could change the verdict, else in one line.
 
     ``folder`` is that of the results, for a hint at the command that prints all findings.
     """

@@ -249,7 +249,7 @@ class Record:
         self.leads += leads_at(Place(**self.identity(cell), design=design), scores, comparison)
 
     def _note_lengths(self) -> None:
-        """Record a finding where a metric without a cut-off was computed on lists of different lengths."""
+        """Record a warning (finding) if a metric without a cut-off was computed on lists of different lengths."""
         places: dict[tuple[Any, ...], list[Row]] = {}
         for row in self.rows:
             places.setdefault((row["dataset"], row["split"], row["seed"]), []).append(row)
@@ -320,7 +320,7 @@ class Record:
 
 
 def merged_findings(findings: Iterable[Row]) -> list[Row]:
-    """Return findings with one per code, system, data set, split and design; those of other folds and seeds are merged.
+    """Return findings (warnings), one per code, system, data set, split and design, those of folds and seeds merged.
 
     The first of the merged ones is kept, with their number as ``cases``.
     """
