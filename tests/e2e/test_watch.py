@@ -48,7 +48,7 @@ def watched():
         now = round(part["time"].max() * 1e6)
         watcher.take("shown", read_table(part, ["device"]), now)
         watcher.take("interactions", taken, now)
-        watcher.clock.end("interactions")
+        watcher.clock.partitions["interactions"].ended = True
         watcher.step(now)
         watcher.commit()
         found.append(Watched(watcher, now))
