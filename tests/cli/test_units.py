@@ -73,4 +73,4 @@ def test_a_memory_budget_says_sessions_too(recassay, write, tmp_path):
     write(SESSIONS)
     for name in ("truth", "old"):
         (tmp_path / name).rename(tmp_path / f"{name}.csv")
-    assert "over 60 sessions" in said(recassay("score", "truth.csv", "old.csv", "-m", "hit@1", "--memory", "2GB").out)
+    assert "over 60 sessions" in said(recassay("score", "truth.csv", "old.csv", "-m", "hit@1", "--memory", "8GB").out)
