@@ -222,7 +222,11 @@ def linear(low: float, high: float) -> Scale:
     low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
     step = _step((high - low) / 5)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    ticks = tuple(Tick((n * step - low) / (high - low), _label(n * step)) for n in range(first, last + 1))
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    digits += round(step * 10**digits, 9) % 1 != 0  # a step of 2.5 needs one more digit
+    ticks = tuple(
+        Tick((n * step - low) / (high - low), _label(n * step, int(digits))) for n in range(first, last + 1)
+    )  # fmt: skip
     return Scale(lambda value: (value - low) / (high - low), ticks)
 
 
@@ -291,8 +295,11 @@ def _step(least: float) -> float:
     return next(part * power for part in STEPS if part * power >= least * (1 - 1e-9))
 
 
-def _label(value: float) -> str:
-    return f"{value + 0.0:,.12g}" if abs(value) < 1e7 else f"{value:.3g}"
+def _label(value: float, digits: int) -> str:
+    if value and (abs(value) >= 1e7 or abs(value) < 1e-5):
+        return f"{value:.3g}"
+    text = f"{value:z,.{digits}f}"
+    return "0" if float(text.replace(",", "")) == 0 else text
 
 
 SIZE = 12  # of text
